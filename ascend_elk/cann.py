@@ -89,11 +89,11 @@ class VersionRange:
     def __contains__(self, version: Version) -> bool:
         """Tell whether a version lies in the range.
 
-        A bare ``8.0`` means the whole 8.0 line, so that what a candidate of 8.0 introduced counts too.
+        A bare ``8.0``, on either side, means the whole 8.0 line: its candidates, release and patches.
         """
-        if self.since is not None and version < self.since and not _same_line(version, self.since):
+        if self.since is not None and version < self.since and not _one_line(self.since, version):
             return False
-        return self.until is None or version <= self.until or _same_line(self.until, version)
+        return self.until is None or version <= self.until or _one_line(self.until, version)
 
     def overlaps(self, other: VersionRange) -> bool:
         """Tell whether any version lies in both."""
@@ -110,6 +110,7 @@ class VersionRange:
         return f"until {self.until}" if self.until else "all"
 
 
-def _same_line(line: Version, version: Version) -> bool:
-    """Tell whether ``line`` is a bare ``X.Y`` and the other one belongs to that line."""
-    return re.fullmatch(r"\d+\.\d+", line.text) is not None and line.release == version.release
+def _one_line(one: Version, other: Version) -> bool:
+    """Tell whether both belong to one X.Y line and one of them is written as the bare line."""
+    bare = any(re.fullmatch(r"\d+\.\d+", version.text) for version in (one, other))
+    return bare and one.release == other.release
