@@ -1,0 +1,69 @@
+"""The definitions that one CANN version needs, ready for any backend."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ascend_elk.cann import Version, VersionRange
+from ascend_elk.formats.definitions import (
+    BodyStyle,
+    Definitions,
+    Extractor,
+    LineFormat,
+    Prefix,
+    Source,
+    SourcePath,
+)
+
+
+@dataclass(frozen=True)
+class Program:
+    """What is left of the definitions for ``version`` (``None``: for all)."""
+
+    version: Version | None
+    definitions: Definitions
+    extractors: tuple[Extractor, ...]
+
+    @property
+    def sources(self) -> dict[str, Source]:
+        """Sources by name."""
+        return self.definitions.sources
+
+    def formats(self, source: Source) -> list[LineFormat]:
+        """Line formats of a source, in the order in which they are tried."""
+        known = self.definitions.formats
+        return [known[name] for name in source.formats if self._applies(known[name].versions)]
+
+    def bodies(self, group: str, module: str | None = None) -> list[BodyStyle]:
+        """Body styles of a group in the order in which they are tried for a module: its own first."""
+        styles = [style for style in self.definitions.bodies[group] if self._applies(style.versions)]
+        return sorted(styles, key=lambda style: module not in style.modules)
+
+    def modules(self, group: str) -> list[str]:
+        """Modules that a group of body styles names."""
+        return sorted({module for style in self.bodies(group) for module in style.modules})
+
+    def prefixes(self, source: Source) -> tuple[Prefix, ...]:
+        """Prefixes that are looked for: on consoles only, files of CANN have none."""
+        return self.definitions.prefixes if source.framing == "continuation" else ()
+
+    def paths(self, source: Source) -> list[SourcePath]:
+        """Paths of a source."""
+        return [path for path in source.paths if self._applies(path.versions)]
+
+    def _applies(self, versions: VersionRange) -> bool:
+        return self.version is None or self.version in versions
+
+
+def compile_program(definitions: Definitions, version: Version | None = None) -> Program:
+    """Select what a CANN version writes.
+
+    Args:
+        definitions: all of ``grok/``.
+        version: ``None`` compiles everything, for clusters of many versions.
+    """
+    extractors: Sequence[Extractor] = definitions.extractors
+    if version is not None:
+        extractors = [item for item in extractors if version in item.versions]
+    return Program(version, definitions, tuple(extractors))
