@@ -57,10 +57,13 @@ class LineFormat(_Versioned):
 
     ``header`` is anchored and captures ``message`` unless ``whole`` makes the record itself the message.
     ``starts`` lists the characters it can begin with. ``time`` names how ``ascend.clock.written`` is written.
+    ``head`` is a first part of the header that many lines of a file share, up to its first ``head_end``.
     """
 
     name: str
     starts: str = ""
+    head: str = ""
+    head_end: str = ""
     header: str
     time: Literal["plog", "plog-seconds", "iso", "slash", "glog", "month-day", "syslog"] | None = None
     level: str | None = None
@@ -69,12 +72,21 @@ class LineFormat(_Versioned):
     set: Fields = {}
     samples: tuple[LineSample, ...] = Field(min_length=1)
 
+    @property
+    def pattern(self) -> str:
+        """The whole header."""
+        return self.head + self.header
+
 
 class BodyStyle(_Versioned):
-    """What follows a header; ``modules`` are those that write so, empty for a fallback."""
+    """What follows a header; ``modules`` are those that write so, empty for a fallback.
+
+    An ``exclusive`` style is too loose for other modules.
+    """
 
     name: str
     modules: tuple[str, ...]
+    exclusive: bool = False
     pattern: str
     samples: tuple[MessageSample, ...] = Field(min_length=1)
 

@@ -37,12 +37,16 @@ class Program:
 
     def bodies(self, group: str, module: str | None = None) -> list[BodyStyle]:
         """Body styles of a group in the order in which they are tried for a module: its own first."""
-        styles = [style for style in self.definitions.bodies[group] if self._applies(style.versions)]
+        styles = [
+            style
+            for style in self.definitions.bodies[group]
+            if self._applies(style.versions) and (not style.exclusive or module in style.modules)
+        ]
         return sorted(styles, key=lambda style: module not in style.modules)
 
     def modules(self, group: str) -> list[str]:
         """Modules that a group of body styles names."""
-        return sorted({module for style in self.bodies(group) for module in style.modules})
+        return sorted({module for style in self.definitions.bodies[group] for module in style.modules})
 
     def prefixes(self, source: Source) -> tuple[Prefix, ...]:
         """Prefixes that are looked for: on consoles only, files of CANN have none."""

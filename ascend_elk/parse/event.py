@@ -1,0 +1,57 @@
+"""The event, flat in-process and nested where it is written out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+
+@dataclass
+class Event:
+    """One event.
+
+    Attributes:
+        fields: dotted field name to value, see docs/fields.md.
+        raw: the bytes, line ends included.
+        offset: bytes from the start of the (uncompressed) file.
+        line: number of the first line, from 1.
+    """
+
+    __slots__ = ("fields", "line", "offset", "raw")
+
+    fields: dict[str, Any]
+    raw: bytes
+    offset: int
+    line: int
+
+
+def nested(fields: dict[str, Any]) -> dict[str, Any]:
+    """Turn dotted names into nested objects.
+
+    A program writes few different sets of fields, so the shape of each set is worked out once.
+    """
+    result: dict[str, Any] = _builder(tuple(fields))(fields)
+    return result
+
+
+@lru_cache(maxsize=4096)
+def _builder(names: tuple[str, ...]) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    tree: dict[str, Any] = {}
+    for name in names:
+        *parents, leaf = name.split(".")
+        node = tree
+        for parent in parents:
+            node = node.setdefault(parent, {})
+        node[leaf] = name
+    # Only names of the content reach this text, as literals.
+    return eval(f"lambda fields: {_literal(tree)}")  # type: ignore[no-any-return]  # noqa: S307
+
+
+def _literal(node: dict[str, Any]) -> str:
+    items: Iterable[str] = (
+        f"{key!r}: {_literal(value) if isinstance(value, dict) else f'fields[{value!r}]'}"
+        for key, value in node.items()
+    )
+    return "{" + ", ".join(items) + "}"

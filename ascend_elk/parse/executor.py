@@ -1,0 +1,224 @@
+"""One source of a program, compiled to functions: lines open records, records become fields."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ascend_elk.formats.definitions import BodyStyle, LineFormat, Prefix, Source
+from ascend_elk.formats.grok import Capture
+from ascend_elk.formats.program import Program
+
+_Setter = Callable[[dict[str, Any], re.Match[str]], None]
+# Distinct heads kept per format: a file of one process has a few dozen.
+_HEADS = 10_000
+_CONVERT = {"string": "{}", "long": "int({})", "double": "float({})"}
+_Match = Callable[[str, int], re.Match[str] | None]
+
+
+@dataclass(frozen=True)
+class _Body:
+    label: str
+    match: _Match
+    capture: _Setter
+
+
+@dataclass(frozen=True)
+class Format:
+    """A line format, compiled.
+
+    ``read_head`` is given where the lines of a file share the first part of their header: it returns the
+    fields of that part and where the rest starts, which ``match`` and ``capture`` then take on.
+    """
+
+    name: str
+    read_head: Callable[[str, int], tuple[dict[str, Any], int] | None] | None
+    match: _Match
+    capture: _Setter
+    message_group: int
+    time: str | None
+    level: dict[str, str] | None
+    constants: dict[str, Any]
+    bodies: dict[str | None, tuple[_Body, ...]]
+
+
+@dataclass
+class Opened:
+    """How a record began: the format, its match, and the fields of prefix, head, level and module."""
+
+    __slots__ = ("fields", "format", "match")
+
+    format: Format | None
+    match: re.Match[str]
+    fields: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class _Prefix:
+    match: _Match
+    capture: _Setter
+    contains: str
+    needs_header: bool
+
+
+class SourceExecutor:
+    """Recognises the lines of one source."""
+
+    def __init__(self, program: Program, source: Source) -> None:
+        """Compile the formats of a source; raises GrokError if a pattern is wrong."""
+        self.source = source
+        # On a device the header names the device-side process; the host's stands in the file name.
+        self._renamed = {"process.pid": "ascend.device.pid"} if source.clock == "device" else {}
+        self._grok = program.definitions.grok
+        self._levels = program.definitions.levels
+        self._layers = program.definitions.layers
+        formats = [(item, self._format(program, item)) for item in program.formats(source)]
+        self._by_first = _by_first_character([(item.starts, compiled) for item, compiled in formats])
+        prefixes = [(item.starts, self._prefix(item)) for item in program.prefixes(source)]
+        self._prefixes = _by_first_character(prefixes)
+        continuation = "|".join(self._grok.to_python(pattern).regex for pattern in source.continuation)
+        self._continuation = re.compile(continuation).match if source.framing == "continuation" else None
+
+    def opens(self, line: str) -> Opened | None:
+        """Recognise a line that starts a record."""
+        first = line[:1]
+        for candidate in self._by_first.get(first) or self._by_first[""]:
+            opened = _open(candidate, line, 0)
+            if opened is not None:
+                return opened
+        for prefix in self._prefixes.get(first) or self._prefixes[""]:
+            opened = self._behind(prefix, line)
+            if opened is not None:
+                return opened
+        return None
+
+    def continues(self, line: str) -> bool:
+        """Tell whether a line that opens nothing belongs to the record before it."""
+        return self._continuation is None or self._continuation(line) is not None
+
+    def _behind(self, prefix: _Prefix, line: str) -> Opened | None:
+        if prefix.contains and prefix.contains not in line:
+            return None
+        start = prefix.match(line, 0)
+        if start is None:
+            return None
+        position = start.end()
+        fields: dict[str, Any] = {}
+        prefix.capture(fields, start)
+        first = line[position : position + 1]
+        for candidate in self._by_first.get(first) or self._by_first[""]:
+            opened = _open(candidate, line, position)
+            if opened is not None:
+                opened.fields = fields | opened.fields
+                return opened
+        return None if prefix.needs_header else Opened(None, start, fields)
+
+    def _format(self, program: Program, item: LineFormat) -> Format:
+        pattern = self._grok.to_python(item.header)
+        groups = {capture.field: group for group, capture in enumerate(pattern.captures, 1)}
+        bodies: dict[str | None, tuple[_Body, ...]] = {}
+        if item.bodies:
+            for module in (None, *program.modules(item.bodies)):
+                styles = program.bodies(item.bodies, module)
+                bodies[module] = tuple(self._body(item.name, style) for style in styles)
+        return Format(
+            name=item.name,
+            read_head=self._head_reader(item) if item.head else None,
+            match=pattern.compiled.match,
+            capture=self._capture(pattern.captures),
+            message_group=0 if item.whole else groups["message"],
+            time=item.time,
+            level=self._levels.spellings[item.level] if item.level else None,
+            constants=item.set,
+            bodies=bodies,
+        )
+
+    def _head_reader(self, item: LineFormat) -> Callable[[str, int], tuple[dict[str, Any], int] | None]:
+        pattern = self._grok.to_python(item.head)
+        match, capture = pattern.compiled.match, self._capture(pattern.captures)
+        find_end, length = item.head_end, len(item.head_end)
+        known: dict[str, dict[str, Any] | None] = {}
+
+        def read(line: str, start: int) -> tuple[dict[str, Any], int] | None:
+            end = line.find(find_end, start) + length
+            if end < length:
+                return None
+            head = line[start:end]
+            try:
+                fields = known[head]
+            except KeyError:
+                found = match(head, 0)
+                fields = None
+                if found is not None and found.end() == len(head):
+                    fields = {}
+                    capture(fields, found)
+                    self.complete(fields, item.set, None)
+                if len(known) < _HEADS:
+                    known[head] = fields
+            return None if fields is None else (fields, end)
+
+        return read
+
+    def complete(
+        self, fields: dict[str, Any], constants: dict[str, Any], spellings: dict[str, str] | None
+    ) -> None:
+        """Add what level and module imply."""
+        fields.update(constants)
+        layer = self._layers.get(fields.get("ascend.module", ""))
+        if layer:
+            fields.setdefault("ascend.layer", layer)
+        level = fields.get("log.level")
+        if level is not None:
+            if spellings:
+                level = fields["log.level"] = spellings.get(level, level)
+            severity = int(level) if level.isdecimal() else self._levels.severity.get(level)
+            if severity is not None:
+                fields["event.severity"] = severity
+
+    def _body(self, format_name: str, style: BodyStyle) -> _Body:
+        pattern = self._grok.to_python(style.pattern)
+        return _Body(f"{format_name}/{style.name}", pattern.compiled.match, self._capture(pattern.captures))
+
+    def _prefix(self, item: Prefix) -> _Prefix:
+        pattern = self._grok.to_python(item.pattern)
+        return _Prefix(
+            pattern.compiled.match, self._capture(pattern.captures), item.contains, item.needs_header
+        )
+
+    def _capture(self, captures: Sequence[Capture]) -> _Setter:
+        """Compile the function that sets what a match captured; an empty capture sets nothing."""
+        names = [f"g{group}" for group in range(len(captures))]
+        lines = ["def capture(fields, match):", " pass"]
+        if names:
+            lines.append(f" {', '.join(names)}, = match.groups()")
+        for name, capture in zip(names, captures, strict=True):
+            if capture.field != "message":
+                field = self._renamed.get(capture.field, capture.field)
+                lines.append(f" if {name}: fields[{field!r}] = {_CONVERT[capture.type].format(name)}")
+        namespace: dict[str, Any] = {}
+        # Half of the time per line goes here; the text holds nothing but names of the content, as literals.
+        exec("\n".join(lines), namespace)  # noqa: S102
+        setter: _Setter = namespace["capture"]
+        return setter
+
+
+def _open(candidate: Format, line: str, start: int) -> Opened | None:
+    fields: dict[str, Any] = {}
+    if candidate.read_head is not None:
+        head = candidate.read_head(line, start)
+        if head is None:
+            return None
+        fields, start = head
+    match = candidate.match(line, start)
+    return None if match is None else Opened(candidate, match, fields)
+
+
+def _by_first_character(items: Sequence[tuple[str, Any]]) -> dict[str, tuple[Any, ...]]:
+    """Candidates by the character that a line begins with, in order; "" for any other."""
+    characters = {character for starts, _ in items for character in starts} | {""}
+    return {
+        character: tuple(item for starts, item in items if not starts or character in starts and character)
+        for character in characters
+    }
