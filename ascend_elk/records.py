@@ -7,6 +7,7 @@ read in bounded memory: a record ends at ``MAX_RECORD`` bytes and goes on in the
 from __future__ import annotations
 
 import codecs
+import io
 import itertools
 import re
 from collections.abc import Callable, Iterator
@@ -26,12 +27,13 @@ def _replace_each_byte(error: UnicodeError) -> tuple[str, int]:
     return "\ufffd" * (error.end - error.start), error.end
 
 
-codecs.register_error("ascend-each-byte", _replace_each_byte)
+_ON_ERROR = "ascend-each-byte"
+codecs.register_error(_ON_ERROR, _replace_each_byte)
 
 
 def decode(raw: bytes) -> str:
     """Decode UTF-8; each byte that does not fit becomes one U+FFFD."""
-    return raw.decode("utf-8", "ascend-each-byte")
+    return raw.decode("utf-8", _ON_ERROR)
 
 
 @dataclass
@@ -105,11 +107,11 @@ def read_records(
         line_end = end
         if not same_line:
             line_number += 1
-        whole = line + end
-        for raw in (whole,) if same_line or line.count(b"):") < 2 else _unglue(whole):
-            text = decode(line) if raw is whole else decode(raw.rstrip(b"\n"))
-            if text.endswith("\r") and end:
-                text = text[:-1]
+        raw = line + end
+        for raw in (raw,) if same_line or line.count(b"):") < 2 else _unglue(raw):
+            text = raw.decode("utf-8", _ON_ERROR)
+            if text.endswith("\n"):
+                text = text[:-2] if text.endswith("\r\n") else text[:-1]
             recognised = None if same_line else opens(text)
             split = False
             if recognised is None and record is not None and (same_line or continues(text)):
@@ -149,3 +151,105 @@ def _unglue(line: bytes) -> list[bytes]:
     # What stands before the first header is its prefix.
     cuts = [0, *starts[1:], len(line)]
     return [line[begin:end] for begin, end in itertools.pairwise(cuts)]
+
+
+def read_matching_records(
+    stream: BinaryIO,
+    opens: Callable[[str], Opened | None],
+    continues: Callable[[str], bool],
+    find: Callable[[bytes], list[tuple[int, int, int]]],
+) -> Iterator[Record[Opened]]:
+    """Yield only the records in which ``find`` hits, at the speed of a search for literals.
+
+    Args:
+        stream: the bytes, from the start of the file.
+        opens: recognises a line that starts a record.
+        continues: tells whether a line that opens nothing belongs to the record before it.
+        find: hits in a block, as (literal, start, end), in order.
+
+    Yields:
+        The same records, with the same offsets and line numbers, that ``read_records`` yields for them.
+    """
+    rest = b""
+    offset, line_number = 0, 1
+    while True:
+        fresh = stream.read(_SCAN_BLOCK)
+        block = rest + fresh
+        if not block:
+            return
+        # What a record at the end of the block needs may come with the next one.
+        cut = _last_opening(block, opens) if fresh else len(block)
+        position, counted = 0, 0
+        for _, hit, _ in find(block[:cut] if cut < len(block) else block):
+            if hit < position:
+                continue
+            start = _record_start(block, hit, position, opens, continues)
+            line_number += block.count(b"\n", counted, start)
+            counted = start
+            end = _record_end(block, hit, cut, opens, continues)
+            window = read_records(io.BytesIO(block[start:end]), opens, continues)
+            for record in window:
+                record.offset += offset + start
+                record.line += line_number - 1
+                yield record
+            position = end
+        line_number += block.count(b"\n", counted, cut)
+        offset += cut
+        rest = block[cut:]
+        if not fresh:
+            return
+
+
+_SCAN_BLOCK = 8 << 20
+
+
+def _line_text(block: bytes, start: int, end: int) -> str:
+    return decode(block[start : min(end, start + MAX_RECORD)]).rstrip("\r\n")
+
+
+def _last_opening(block: bytes, opens: Callable[[str], Opened | None]) -> int:
+    """Start of the last line that opens a record, or of the last line where none does within reach."""
+    last = start = block.rfind(b"\n") + 1
+    while start > 0 and last - start < MAX_RECORD:
+        end = start
+        start = block.rfind(b"\n", 0, end - 1) + 1
+        if opens(_line_text(block, start, end)) is not None:
+            return start or last
+    return last if last else len(block)
+
+
+def _record_start(
+    block: bytes,
+    hit: int,
+    floor: int,
+    opens: Callable[[str], Opened | None],
+    continues: Callable[[str], bool],
+) -> int:
+    """Start of the record that holds a hit, not before ``floor``."""
+    start = line = max(block.rfind(b"\n", 0, hit) + 1, floor)
+    end = block.find(b"\n", line) + 1 or len(block)
+    while start > floor and line - start < MAX_RECORD:
+        text = _line_text(block, start, end)
+        if opens(text) is not None or not continues(text):
+            return start
+        end = start
+        start = max(block.rfind(b"\n", 0, end - 1) + 1, floor)
+    return start
+
+
+def _record_end(
+    block: bytes,
+    hit: int,
+    limit: int,
+    opens: Callable[[str], Opened | None],
+    continues: Callable[[str], bool],
+) -> int:
+    """End of the record that holds a hit."""
+    end = block.find(b"\n", hit) + 1 or limit
+    while end < limit:
+        following = block.find(b"\n", end) + 1 or limit
+        text = _line_text(block, end, following)
+        if opens(text) is not None or not continues(text):
+            break
+        end = following
+    return min(end, limit)

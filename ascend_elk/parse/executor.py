@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from ascend_elk.formats.definitions import BodyStyle, LineFormat, Prefix, Source
 from ascend_elk.formats.grok import Capture
@@ -37,18 +37,15 @@ class Format:
     read_head: Callable[[str, int], tuple[dict[str, Any], int] | None] | None
     match: _Match
     capture: _Setter
-    message_group: int
+    whole: bool
     time: str | None
     level: dict[str, str] | None
     constants: dict[str, Any]
     bodies: dict[str | None, tuple[_Body, ...]]
 
 
-@dataclass
-class Opened:
+class Opened(NamedTuple):
     """How a record began: the format, its match, and the fields of prefix, head, level and module."""
-
-    __slots__ = ("fields", "format", "match")
 
     format: Format | None
     match: re.Match[str]
@@ -111,13 +108,12 @@ class SourceExecutor:
         for candidate in self._by_first.get(first) or self._by_first[""]:
             opened = _open(candidate, line, position)
             if opened is not None:
-                opened.fields = fields | opened.fields
-                return opened
+                return opened._replace(fields=fields | opened.fields)
         return None if prefix.needs_header else Opened(None, start, fields)
 
     def _format(self, program: Program, item: LineFormat) -> Format:
-        pattern = self._grok.to_python(item.header)
-        groups = {capture.field: group for group, capture in enumerate(pattern.captures, 1)}
+        # The message is the rest: where it starts is enough, its text need not be captured.
+        pattern = self._grok.to_python(item.header.removesuffix("%{REST:message}"))
         bodies: dict[str | None, tuple[_Body, ...]] = {}
         if item.bodies:
             for module in (None, *program.modules(item.bodies)):
@@ -128,7 +124,7 @@ class SourceExecutor:
             read_head=self._head_reader(item) if item.head else None,
             match=pattern.compiled.match,
             capture=self._capture(pattern.captures),
-            message_group=0 if item.whole else groups["message"],
+            whole=item.whole,
             time=item.time,
             level=self._levels.spellings[item.level] if item.level else None,
             constants=item.set,
@@ -194,9 +190,8 @@ class SourceExecutor:
         if names:
             lines.append(f" {', '.join(names)}, = match.groups()")
         for name, capture in zip(names, captures, strict=True):
-            if capture.field != "message":
-                field = self._renamed.get(capture.field, capture.field)
-                lines.append(f" if {name}: fields[{field!r}] = {_CONVERT[capture.type].format(name)}")
+            field = self._renamed.get(capture.field, capture.field)
+            lines.append(f" if {name}: fields[{field!r}] = {_CONVERT[capture.type].format(name)}")
         namespace: dict[str, Any] = {}
         # Half of the time per line goes here; the text holds nothing but names of the content, as literals.
         exec("\n".join(lines), namespace)  # noqa: S102

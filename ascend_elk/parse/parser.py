@@ -6,12 +6,14 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime, timezone, tzinfo
 from typing import Any, BinaryIO
 
+from ahocorasick_rs import BytesAhoCorasick
+
 from ascend_elk.formats.program import Program
 from ascend_elk.parse.event import Event
 from ascend_elk.parse.executor import Format, Opened, SourceExecutor
 from ascend_elk.parse.extraction import Extraction
 from ascend_elk.parse.times import Clock
-from ascend_elk.records import Record, read_records
+from ascend_elk.records import Record, read_matching_records, read_records
 
 # A line of 1,023 bytes was cut by the log library (MSG_LENGTH 1024 with the final NUL).
 _CUT_LENGTHS = (1022, 1023)
@@ -49,7 +51,12 @@ class Parser:
         return self._executors[source]
 
     def events(
-        self, stream: BinaryIO, source: str, fields: Mapping[str, Any], read_at: datetime
+        self,
+        stream: BinaryIO,
+        source: str,
+        fields: Mapping[str, Any],
+        read_at: datetime,
+        literals: BytesAhoCorasick | None = None,
     ) -> Iterator[Event]:
         """Read a file to its end.
 
@@ -57,10 +64,11 @@ class Parser:
             stream: its bytes, uncompressed.
             source: name of its source.
             fields: what its path says; must hold ``log.file.path``.
-            read_at: time of reading.
+            read_at: time of reading, or when the file was last written.
+            literals: only events that hold one of these are wanted; much faster.
 
         Yields:
-            Events in the order of the file; their ``raw`` concatenate to it.
+            Events in the order of the file; without ``literals`` their ``raw`` concatenate to it.
         """
         executor = self.executor(source)
         clock = Clock(self._zones[executor.source.clock], read_at)
@@ -70,20 +78,23 @@ class Parser:
             "ascend.source": executor.source.name,
             **fields,
         }
-        for record in read_records(stream, executor.opens, executor.continues):
+        opens, continues = executor.opens, executor.continues
+        if literals is None:
+            records = read_records(stream, opens, continues)
+        else:
+            records = read_matching_records(stream, opens, continues, literals.find_matches_as_indexes)
+        for record in records:
             yield self._event(record, executor, base, clock)
 
     def _event(
         self, record: Record[Opened], executor: SourceExecutor, base: dict[str, Any], clock: Clock
     ) -> Event:
         text = record.text
-        fields = base.copy()
         tags: list[str] = []
         opened = record.opened
+        fields = {**base, **opened.fields} if opened is not None else base.copy()
         if opened is None or opened.format is None:
             start = 0 if opened is None else opened.match.end()
-            if opened is not None:
-                fields.update(opened.fields)
             tags.append("ascend_unparsed")
         else:
             start = self._read_header(opened, opened.format, executor, fields, clock, tags, text)
@@ -114,11 +125,10 @@ class Parser:
     ) -> int:
         """Set the fields of header and body; return where the message starts."""
         match = opened.match
-        fields.update(opened.fields)
         line_format.capture(fields, match)
         if line_format.read_head is None:
             executor.complete(fields, line_format.constants, line_format.level)
-        start = match.start(line_format.message_group)
+        start = match.start() if line_format.whole else match.end()
         fields["ascend.format"] = line_format.name
         if line_format.bodies:
             bodies = line_format.bodies.get(fields.get("ascend.module")) or line_format.bodies[None]

@@ -77,7 +77,8 @@ class Clock:
         utc = self._minute(date, minute)
         if utc is None or second > "60":
             return None
-        return f"{utc}:{second}.{fraction}Z" if fraction else f"{utc}:{second}Z"
+        # At least microseconds, so that times of all writers compare as text.
+        return f"{utc}:{second}.{(fraction or '').ljust(6, '0')}Z"
 
     def _glog(self, text: str) -> str | None:
         match = _GLOG.match(text)

@@ -1,0 +1,1 @@
+"""The commands: what a person asked for becomes calls, results become output."""
