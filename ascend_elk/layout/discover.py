@@ -9,13 +9,16 @@ import stat
 import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path, PurePath
 
 from ascend_elk.errors import UserError
 from ascend_elk.formats.definitions import Definitions
 from ascend_elk.layout.classify import Classifier, default_classifier, printable
-from ascend_elk.layout.files import Discovery, LogFile, Skipped
-from ascend_elk.layout.hosts import Hosts
+from ascend_elk.layout.files import Discovery, LogFile, Skipped, VersionFile
+from ascend_elk.layout.hosts import name_hosts
+
+_Identity = tuple[int, int]
 
 _VERSION_FILE = re.compile(r"version\.cfg|(?:[a-z_]*)version\.info|[A-Za-z0-9_-]*_install\.info")
 _TEXT_NAME = re.compile(
@@ -64,73 +67,82 @@ def discover(
     files: list[LogFile] = []
     skipped: list[Skipped] = []
     version_files: list[Path] = []
-    seen: set[tuple[int, int]] = set()
-    for path, named in _walk(roots, skipped):
+    wanted = _named_files(roots)
+    seen: set[_Identity] = set()
+    for path in _walk(roots, skipped):
         try:
             status = path.stat()
         except OSError as error:
             skipped.append(Skipped(path, _os_reason(error)))
             continue
-        identity = (status.st_dev, status.st_ino)
+        identity = _identity(status)
         if identity in seen:
             continue
         seen.add(identity)
         if not stat.S_ISREG(status.st_mode):
             skipped.append(Skipped(path, _kind(status.st_mode)))
-            continue
-        if _VERSION_FILE.fullmatch(path.name):
+        elif _VERSION_FILE.fullmatch(path.name):
             version_files.append(path)
-            continue
-        taken = _take(path, status.st_size, named, classifier)
-        if isinstance(taken, Skipped):
-            skipped.append(taken)
         else:
-            files.append(taken)
+            taken = _take(path, status.st_size, identity in wanted, classifier)
+            if isinstance(taken, Skipped):
+                skipped.append(taken)
+            else:
+                files.append(taken)
     if not files:
         raise UserError(_nothing(roots, skipped))
-    hosts = Hosts(roots, files)
-    files = [hosts.named(file, host) for file in files]
-    return Discovery(tuple(files), tuple(skipped), tuple(version_files))
+    hosts = name_hosts(roots, [*(file.path for file in files), *version_files], host)
+    return Discovery(
+        tuple(_on_host(file, hosts.get(file.path)) for file in files),
+        tuple(skipped),
+        tuple(VersionFile(path, hosts.get(path)) for path in version_files),
+    )
 
 
-def _walk(roots: Sequence[Path], skipped: list[Skipped]) -> Iterator[tuple[Path, bool]]:
-    """Yield files and whether a person named them; directories in order, each real one once."""
-    visited: set[tuple[int, int]] = set()
+def _on_host(file: LogFile, host: str | None) -> LogFile:
+    return file if host is None else replace(file, fields={**file.fields, "host.name": host})
+
+
+def _identity(status: os.stat_result) -> _Identity:
+    return status.st_dev, status.st_ino
+
+
+def _named_files(roots: Sequence[Path]) -> set[_Identity]:
+    """What a person named and is no directory; also checks that everything named is there."""
+    named: set[_Identity] = set()
     for root in roots:
         try:
-            is_directory = root.is_dir()
-            if not is_directory:
-                root.stat()
+            status = root.stat()
+        except PermissionError as error:
+            raise UserError(f"{printable(root)}: permission denied; run as a user who may read it") from error
         except (OSError, ValueError) as error:
-            if isinstance(error, PermissionError):
-                raise UserError(
-                    f"{printable(root)}: permission denied; run as a user who may read it"
-                ) from error
             raise UserError(f"{printable(root)}: no such file or directory") from error
-        if is_directory:
-            yield from ((path, False) for path in _walk_directory(root, visited, skipped))
-        else:
-            yield root, True
+        if not stat.S_ISDIR(status.st_mode):
+            named.add(_identity(status))
+    return named
 
 
-def _walk_directory(top: Path, visited: set[tuple[int, int]], skipped: list[Skipped]) -> Iterator[Path]:
-    # An explicit stack: a tree may be deeper than Python's recursion allows.
-    stack = [top]
-    while stack:
-        path = stack.pop()
-        try:
-            if not path.is_dir():
-                yield path
-                continue
-            status = path.stat()
-            if (status.st_dev, status.st_ino) in visited:
-                continue
-            visited.add((status.st_dev, status.st_ino))
-            entries = sorted(path.iterdir(), key=lambda entry: os.fsencode(entry.name), reverse=True)
-        except OSError as error:
-            skipped.append(Skipped(path, _os_reason(error)))
-            continue
-        stack.extend(entries)
+def _walk(roots: Sequence[Path], skipped: list[Skipped]) -> Iterator[Path]:
+    """Yield what is no directory, in order; each real directory once."""
+    visited: set[_Identity] = set()
+    for root in roots:
+        above = {_identity(parent.stat()) for parent in root.resolve().parents}
+        # An explicit stack: a tree may be deeper than Python's recursion allows.
+        stack = [root]
+        while stack:
+            path = stack.pop()
+            try:
+                if not path.is_dir():
+                    yield path
+                    continue
+                identity = _identity(path.stat())
+                if identity in above:
+                    skipped.append(Skipped(path, "link to a directory above"))
+                elif identity not in visited:
+                    visited.add(identity)
+                    stack.extend(sorted(path.iterdir(), key=os.fsencode, reverse=True))
+            except OSError as error:
+                skipped.append(Skipped(path, _os_reason(error)))
 
 
 def _os_reason(error: OSError) -> str:
@@ -168,7 +180,7 @@ def _take(path: Path, size: int, named: bool, classifier: Classifier) -> LogFile
         return Skipped(path, "an archive; unpack it first")
     if not known and not named and (not _TEXT_NAME.fullmatch(path.name) or _NOT_A_LOG.fullmatch(path.name)):
         return Skipped(path, "not known as a log; name the file itself to read it")
-    if size == 0 and not str(path).startswith("/proc/"):
+    if size == 0:
         return Skipped(path, "empty")
     try:
         with path.open("rb") as stream:

@@ -43,6 +43,19 @@ class Skipped:
     path: Path
     reason: str
 
+    @property
+    def display(self) -> str:
+        """The path as text that any output can carry."""
+        return printable(self.path)
+
+
+@dataclass(frozen=True)
+class VersionFile:
+    """A file that states a version, and the host whose directory it lies in."""
+
+    path: Path
+    host: str | None
+
 
 @dataclass(frozen=True)
 class Discovery:
@@ -50,7 +63,7 @@ class Discovery:
 
     files: tuple[LogFile, ...]
     skipped: tuple[Skipped, ...]
-    version_files: tuple[Path, ...]
+    version_files: tuple[VersionFile, ...]
 
     @property
     def hosts(self) -> tuple[str, ...]:
