@@ -2,7 +2,7 @@
 
 from ascend_elk.layout.classify import Classification, Classifier, classify, printable
 from ascend_elk.layout.discover import discover
-from ascend_elk.layout.files import Discovery, LogFile, Skipped, VersionFile
+from ascend_elk.layout.files import Discovery, LogFile, Skipped, Tree, VersionFile
 from ascend_elk.layout.roots import Root, load_roots
 
 __all__ = [
@@ -12,6 +12,7 @@ __all__ = [
     "LogFile",
     "Root",
     "Skipped",
+    "Tree",
     "VersionFile",
     "classify",
     "discover",

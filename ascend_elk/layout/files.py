@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from ascend_elk.layout.classify import printable
 
@@ -55,6 +55,16 @@ class VersionFile:
 
     path: Path
     host: str | None
+
+
+class Tree(Protocol):
+    """Files to read and files that state a version, from wherever."""
+
+    @property
+    def files(self) -> Sequence[LogFile]: ...
+
+    @property
+    def version_files(self) -> Sequence[VersionFile]: ...
 
 
 @dataclass(frozen=True)

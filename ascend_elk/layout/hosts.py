@@ -70,17 +70,20 @@ def _considered(roots: Sequence[Path]) -> Callable[[Path], Parts]:
     What lies above says where the person keeps things, not which machine wrote them.
     """
     here = Path.cwd().parts
-    common = os.path.commonpath(
-        [root if root.is_dir() else root.parent for root in map(Path.absolute, roots)]
-    )
+    absolute = [_absolute(root) for root in roots]
+    common = os.path.commonpath([root if root.is_dir() else root.parent for root in absolute])
     above = len(Path(common).parts) - 1
 
     def parts(path: Path) -> Parts:
-        full = Path(os.path.abspath(path)).parts  # noqa: PTH100 - without resolving links: their names count
+        full = _absolute(path).parts
         written = len(here) if not path.is_absolute() and full[: len(here)] == here else above
         return full[min(above, written) :]
 
     return parts
+
+
+def _absolute(path: Path) -> Path:
+    return Path(os.path.abspath(path))  # noqa: PTH100 - links are not resolved: their names count
 
 
 def _host_directory(parts: Parts) -> str | None:
