@@ -61,10 +61,12 @@ class Tree(Protocol):
     """Files to read and files that state a version, from wherever."""
 
     @property
-    def files(self) -> Sequence[LogFile]: ...
+    def files(self) -> Sequence[LogFile]:
+        """Files to read."""
 
     @property
-    def version_files(self) -> Sequence[VersionFile]: ...
+    def version_files(self) -> Sequence[VersionFile]:
+        """Files that state a version."""
 
 
 @dataclass(frozen=True)
