@@ -19,7 +19,7 @@ Kind = Literal["first-failure", "straggler", "link", "undetermined", "healthy"]
 MarkKind = Literal["timeout", "error", "hardware", "retry", "late", "heartbeat", "start", "end"]
 
 
-@dataclass(frozen=True, order=True)
+@dataclass(frozen=True)
 class Card:
     """One NPU as the job used it; a part that no log names is ``None``.
 
@@ -28,12 +28,14 @@ class Card:
         device: logical device id (physical where only that is known).
         rank: rank in the job's largest communicator.
         pid: host process that drove it.
+        address: network address, where that is all that is known of it.
     """
 
     host: str | None = None
     device: int | None = None
     rank: int | None = None
     pid: int | None = None
+    address: str | None = None
 
     def label(self) -> str:
         """For people: ``worker-1 device 3 (rank 11)``, as far as it is known."""
@@ -41,6 +43,8 @@ class Card:
             part for part in (self.host, None if self.device is None else f"device {self.device}") if part
         )
         if not where:
+            if self.address is not None:
+                return f"the card at {self.address}"
             if self.rank is not None:
                 return f"rank {self.rank}"
             return f"process {self.pid}" if self.pid is not None else "an unknown card"
