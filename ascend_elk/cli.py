@@ -9,6 +9,9 @@ import typer
 from rich.console import Console
 
 from ascend_elk import __version__
+from ascend_elk.commands.check import check
+from ascend_elk.commands.diagnose import diagnose
+from ascend_elk.commands.parse import parse
 from ascend_elk.errors import UserError
 
 app = typer.Typer(
@@ -33,6 +36,10 @@ def _options(
     ] = False,
 ) -> None:
     """Find the Ascend NPU that drags the cluster down."""
+
+
+for command in (parse, check, diagnose):
+    app.command()(command)
 
 
 def main() -> None:

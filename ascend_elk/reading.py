@@ -41,7 +41,7 @@ class Reader:
 
     def file(self, file: LogFile, literals: BytesAhoCorasick | None = None) -> Iterator[Event]:
         """Read one file up to where it can be read."""
-        fields = {"log.file.path": str(file.path), **file.fields}
+        fields = {"log.file.path": file.display, **file.fields}
         done = 0
         try:
             with open_log(file) as stream:

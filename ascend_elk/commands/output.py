@@ -54,6 +54,6 @@ def report_skipped(skipped: Sequence[Skipped], limit: int = 20) -> None:
     """Say on standard error what was left out, and why."""
     out = notices()
     for item in skipped[:limit]:
-        out.print(f"skipped {item.path}: {item.reason}", markup=False, style="yellow")
+        out.print(f"skipped {item.display}: {item.reason}", markup=False, style="yellow")
     if len(skipped) > limit:
         out.print(f"skipped {len(skipped) - limit} more", style="yellow")

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from enum import Enum
 from heapq import merge
 from itertools import chain, groupby
-from typing import Annotated, Any
+from typing import Annotated
 
 import orjson
 import typer
@@ -15,7 +15,12 @@ from rich.text import Text
 
 from ascend_elk.commands.options import Cann, DeviceZone, Paths, Zone, read_zone
 from ascend_elk.commands.output import LEVEL_STYLES, byte_progress, console, report_skipped
+from ascend_elk.errors import UserError
+from ascend_elk.identity import Registry
+from ascend_elk.layout import LogFile
+from ascend_elk.opening import identified, open_logs
 from ascend_elk.parse import Event, nested
+from ascend_elk.reading import Reader
 from ascend_elk.selection import Selection, read_time, with_context
 
 _WRITE_AT = 1 << 20
@@ -45,14 +50,10 @@ def parse(
     device_timezone: DeviceZone = None,
 ) -> None:
     """Parse logs and print their events."""
-    from ascend_elk.opening import open_logs
-
     zone = read_zone(timezone)
     logs = open_logs(paths, cann, zone, read_zone(device_timezone) if device_timezone else None)
     severity = logs.program.definitions.levels.severity
     if level is not None and level.upper() not in {*severity, "EVENT", "TRACE", "OPLOG", "NULL"}:
-        from ascend_elk.errors import UserError
-
         raise UserError(f"{level!r} is not a level; write DEBUG, INFO, WARNING, ERROR or EVENT")
     selection = Selection(
         level=level,
@@ -66,10 +67,10 @@ def parse(
     )
     with byte_progress(logs.files, "parsing") as progress:
         logs.reader.progress = progress
-        registry = logs.identify()
+        registry = logs.registry()
         groups = _by_process(logs.files) if context else [[file] for file in logs.files]
         events = chain.from_iterable(
-            with_context(selection.filter(registry.identified(_in_time_order(logs.reader, group)), severity), context)
+            with_context(selection.filter(_in_time_order(logs.reader, group, registry), severity), context)
             for group in groups
         )
         if form is Format.NDJSON:
@@ -79,19 +80,19 @@ def parse(
     report_skipped([*logs.skipped, *logs.reader.skipped])
 
 
-def _by_process(files: Sequence[Any]) -> list[list[Any]]:
-    def key(file: Any) -> tuple[str, int, str]:
+def _by_process(files: Sequence[LogFile]) -> list[list[LogFile]]:
+    def key(file: LogFile) -> tuple[str, int, str]:
         pid = file.fields.get("process.pid")
         return str(file.fields.get("host.name", "")), pid or 0, "" if pid else str(file.path)
 
     return [list(group) for _, group in groupby(sorted(files, key=key), key)]
 
 
-def _in_time_order(reader: Any, files: Sequence[Any]) -> Iterable[Event]:
-    if len(files) == 1:
-        events: Iterable[Event] = reader.file(files[0])
-        return events
-    return (event for _, event in merge(*(_with_time(reader.file(file)) for file in files), key=lambda pair: pair[0]))
+def _in_time_order(reader: Reader, files: Sequence[LogFile], registry: Registry) -> Iterable[Event]:
+    streams = [identified(reader.file(file), registry) for file in files]
+    if len(streams) == 1:
+        return streams[0]
+    return (event for _, event in merge(*map(_with_time, streams), key=lambda pair: pair[0]))
 
 
 def _with_time(events: Iterable[Event]) -> Iterator[tuple[str, Event]]:

@@ -22,7 +22,11 @@ _FIRST_YEAR = "2000"
 
 
 class Parser:
-    """Turns the bytes of files into events, by a program."""
+    """Turns the bytes of files into events, by a program.
+
+    Attributes:
+        settings: what ``Parser.of`` makes the same parser from, in another process.
+    """
 
     def __init__(
         self,
@@ -41,8 +45,15 @@ class Parser:
         definitions = program.definitions
         self._program = program
         self._zones = {"host": host_zone, "device": device_zone or host_zone}
+        self.settings = (program, host_zone, device_zone)
         self._executors: dict[str, SourceExecutor] = {}
         self._extraction = Extraction(program.extractors, definitions.headline, definitions.grok)
+
+    @classmethod
+    def of(cls, settings: tuple[Program, tzinfo, tzinfo | None]) -> Parser:
+        """Make a parser from the settings of another."""
+        program, host_zone, device_zone = settings
+        return cls(program, host_zone=host_zone, device_zone=device_zone)
 
     def executor(self, source: str) -> SourceExecutor:
         """Return the compiled source; raises KeyError for an unknown one."""
