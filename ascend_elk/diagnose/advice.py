@@ -7,12 +7,14 @@ from ascend_elk.diagnose.model import Card
 # rule → (what to do, the same in Chinese, the finding in Chinese)
 _ADVICE: dict[str, tuple[str, str, str]] = {
     "first-error": (
-        "Read the first error of this card below and treat its cause; the time-outs of the other cards go with it.",
+        "Read the first error of this card below and treat its cause; the time-outs of the other "
+        "cards go with it.",
         "先处理该卡最早的非超时错误；其他卡上的超时会随之消失。",
         "最早出现非超时错误",
     ),
     "unknown-error": (
-        "Look at this error first; if it is harmless, collect the missing logs named below and diagnose again.",
+        "Look at this error first; if it is harmless, collect the missing logs named below and "
+        "diagnose again.",
         "先查看该错误；若确认无害，请补充下列缺失日志后重新诊断。",
         "出现了其他卡没有的错误",
     ),
@@ -45,7 +47,8 @@ _ADVICE: dict[str, tuple[str, str, str]] = {
         "链路两端无法连接",
     ),
     "heartbeat-lost": (
-        "See whether the process of this card still lives and how it ended (exit code, host dmesg, device logs).",
+        "See whether the process of this card still lives and how it ended (exit code, host dmesg, "
+        "device logs).",
         "查看该卡进程是否存活及退出原因（退出码、主机 dmesg、device 日志）。",
         "心跳丢失",
     ),
@@ -55,17 +58,20 @@ _ADVICE: dict[str, tuple[str, str, str]] = {
         "互相丢失心跳",
     ),
     "heartbeat-stuck": (
-        "Take the host and device stacks of this process while it hangs (asys collect -r=stacktrace --remote=PID).",
+        "Take the host and device stacks of this process while it hangs (asys collect -r=stacktrace "
+        "--remote=PID).",
         "在卡住时采集该进程的主机与设备堆栈（asys collect -r=stacktrace --remote=PID）。",
         "卡住，未下发集合通信",
     ),
     "cqe-common-remote": (
-        "Check this card's port and process: hccn_tool -i DEVICE -link_stat -g, and whether it ended earlier.",
+        "Check this card's port and process: hccn_tool -i DEVICE -link_stat -g, and whether it ended "
+        "earlier.",
         "检查该卡网口与进程：hccn_tool -i 设备 -link_stat -g，以及进程是否提前退出。",
         "被所有 RDMA 错误指为对端",
     ),
     "cqe-one-reporter": (
-        "Check this card's own port first: it lost several peers at once (hccn_tool -i DEVICE -link_stat -g).",
+        "Check this card's own port first: it lost several peers at once (hccn_tool -i DEVICE "
+        "-link_stat -g).",
         "先检查该卡自身网口：它同时失去多个对端（hccn_tool -i 设备 -link_stat -g）。",
         "同时失去多个 RDMA 对端",
     ),
@@ -90,7 +96,8 @@ _ADVICE: dict[str, tuple[str, str, str]] = {
         "没有报错，而其他卡都在等待",
     ),
     "behind": (
-        "Find what kept this rank at an earlier operation: data loading, a branch of the script, a slow host.",
+        "Find what kept this rank at an earlier operation: data loading, a branch of the script, a "
+        "slow host.",
         "查找该 rank 落后于其他卡的原因：数据加载、脚本分支、主机慢。",
         "算子序号落后",
     ),
@@ -113,11 +120,13 @@ _ADVICE: dict[str, tuple[str, str, str]] = {
     "late-arrival": (
         "Compare this card's host load, data loading, clock frequency and temperature with its peers "
         "(npu-smi info -t common, host CPU); then profile a few steps of it and of a fast one.",
-        "比较该卡与其他卡的主机负载、数据加载、频率与温度（npu-smi info -t common、主机 CPU），再对快慢卡做性能采集。",
+        "比较该卡与其他卡的主机负载、数据加载、频率与温度（npu-smi info -t common、主机 CPU），再对快"
+        "慢卡做性能采集。",
         "总是最后进入集合通信",
     ),
 }
 _ADVICE["cqe-scattered"] = _ADVICE["cqe-pair"]
+_ADVICE["never-entered"] = _ADVICE["unconnected"] = _ADVICE["silent-rank"]
 
 
 def remediation(rule: str) -> tuple[str, str]:

@@ -62,9 +62,9 @@ class Case:
 
     Attributes:
         troubles: by time.
-        edges: member index → [(time, target)]: who it waited for, earliest first.
-        waiters: troubles that are time-outs.
         set_aside: troubles of other incidents.
+        first_effect: time of the first time-out or accusation.
+        pointed: some time-out says for whom it waited.
     """
 
     cluster: Cluster
@@ -83,6 +83,7 @@ class Case:
         self.accused = {id(trouble.member) for trouble in self.troubles}
         times = [trouble.time for trouble in [*self.timeouts, *self.pointers] if trouble.time is not None]
         self.first_effect = min(times) if times else None
+        self.pointed = any(targets(self, trouble) for trouble in self.timeouts)
 
     def waits(self, member: Member, phase: str | None = None) -> list[Trouble]:
         """Return a member's time-outs, earliest first."""
@@ -105,7 +106,7 @@ class Case:
 
 
 def incident(cluster: Cluster) -> Case:
-    """Cut the job's trouble into incidents and return the one that struck most cards, the latest of equals."""
+    """Cut the job's trouble into incidents; return the one that struck most cards, the latest of equals."""
     troubles: list[Trouble] = []
     for member in [*cluster.members, *cluster.system]:
         for group in member.of("timeout", "cause", "error", "pointer", "victim", "slow", "retry", "context"):
@@ -149,7 +150,7 @@ class Target:
 
 
 def targets(case: Case, trouble: Trouble) -> list[Target]:
-    """Return the cards on the far side of a line, as exactly as its facts allow; best of its examples each."""
+    """Return the cards on the far side of a line's examples, as exactly as their facts allow."""
     found: dict[Card, Target] = {}
     for record in trouble.group.examples:
         target = _target(case.cluster, trouble.member, record.facts)

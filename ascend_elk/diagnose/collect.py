@@ -287,7 +287,8 @@ class Collector:
         process = self.registry.observe(fields, recognised)
         trace = self._trace(fields, process.key if process else None)
         time = self._seconds(fields.get("@timestamp"))
-        if fields.get("ascend.clock.unsynchronised"):
+        unsynchronised = bool(fields.get("ascend.clock.unsynchronised"))
+        if unsynchronised:
             time = None  # a clock of 1970 places nothing
         level = fields.get("log.level") or ""
         path = fields.get("log.file.path") or ""

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from ascend_elk.cann import Version
 from ascend_elk.diagnose.advice import remediation, sentence_zh
+from ascend_elk.diagnose.arrivals import Lateness, late_arrivals, latenesses, marks, never_entered
 from ascend_elk.diagnose.case import Candidate, Case, Trouble, incident
 from ascend_elk.diagnose.cluster import build
 from ascend_elk.diagnose.collect import Collector, EventLike
@@ -40,20 +41,29 @@ def diagnose(
         catalogue: gives the remedy of an error code.
         version: CANN version of the cluster, for codes that changed their meaning.
     """
-    return judge(Collector().feed(events), catalogue=catalogue, version=version)
+    return conclude(Collector().feed(events), catalogue=catalogue, version=version)
 
 
-def judge(collector: Collector, *, catalogue: Codes | None = None, version: Version | None = None) -> Verdict:
+def conclude(
+    collector: Collector, *, catalogue: Codes | None = None, version: Version | None = None
+) -> Verdict:
     """Judge what one or several readers collected."""
     cluster = build(collector)
     case = incident(cluster)
+    measured = latenesses(cluster)
     candidates = [candidate for rule in FAILURE_RULES for candidate in rule(case)]
+    candidates += never_entered(case)
+    candidates += late_arrivals(case, measured)
     candidates.sort(key=lambda candidate: -candidate.score)
-    return _verdict(case, candidates, catalogue, version)
+    return _verdict(case, candidates, measured, catalogue, version)
 
 
 def _verdict(
-    case: Case, candidates: list[Candidate], catalogue: Codes | None, version: Version | None
+    case: Case,
+    candidates: list[Candidate],
+    measured: dict[str, list[Lateness]],
+    catalogue: Codes | None,
+    version: Version | None,
 ) -> Verdict:
     cluster = case.cluster
     best = candidates[0] if candidates and candidates[0].score >= _ENOUGH else None
@@ -63,7 +73,7 @@ def _verdict(
     if case.set_aside:
         notes.append(f"{case.set_aside} kinds of trouble lines of other times were set aside")
     episodes = _episodes(case)
-    missing = _missing(case, best)
+    missing = _missing(case, candidates, best)
     common: dict[str, Any] = {
         "suspects": suspects,
         "episodes": episodes,
@@ -106,7 +116,7 @@ def _verdict(
         codes=codes,
         remediation=" ".join(part for part in (advice, text) if part),
         remediation_zh="".join(part for part in (advice_zh, text_zh) if part),
-        timeline=build_timeline(cluster, best.cards, best.chain, {}),
+        timeline=build_timeline(cluster, best.cards, best.chain, marks(measured, set(best.cards))),
         **common,
     )
 
@@ -179,9 +189,9 @@ def _episodes(case: Case) -> tuple[Episode, ...]:
     return tuple(episodes[:MAX_EPISODES])
 
 
-def _missing(case: Case, best: Candidate | None) -> list[str]:
+def _missing(case: Case, candidates: list[Candidate], best: Candidate | None) -> list[str]:
     cluster = case.cluster
-    missing = list(best.missing) if best else []
+    missing = list((best or candidates[0]).missing) if candidates else []
     if not cluster.members:
         return ["host logs of the job: the debug and run directories under ~/ascend/log of every node"]
     sure = best is not None and best.score >= 0.8

@@ -68,7 +68,8 @@ def first_error(case: Case) -> Iterator[Candidate]:
         if trouble.time is not None and earliest is not None:
             score *= 1.0 if trouble.time <= earliest + _SLACK else 0.85
         if trouble.time is None:
-            score *= 0.6
+            # It may be of any day: only a clock not yet set makes it likely to be of this one.
+            score *= 0.8 if trouble.record.facts.get("unsynchronised") else 0.3
         accused = [member.card if member else trouble.member.card]
         link = False
         why = f"{accused[0].label()} failed by itself ({group.sign}) before the others gave up waiting"
@@ -599,7 +600,7 @@ def silent_rank(case: Case) -> Iterator[Candidate]:
             if unseen
             else [],
         )
-    elif not silent and unseen and few(len(unseen), size):
+    elif not silent and unseen and few(len(unseen), size) and not case.pointed:
         cards = [case.cluster.locate(rank) for rank in unseen]
         yield Candidate(
             "silent-rank",
@@ -608,6 +609,28 @@ def silent_rank(case: Case) -> Iterator[Candidate]:
             f"every card that left logs timed out; of {_names(cards)} there are none",
             proof=proof,
             missing=[f"the logs of {_names(cards)}"],
+        )
+
+
+def unconnected(case: Case) -> Iterator[Candidate]:
+    """Old releases count open links only: a card of which every link stayed open stands out."""
+    open_links: dict[int, tuple[Trouble, int, int]] = {}
+    for trouble in case.signed("socket-timeout"):
+        facts = trouble.group.facts
+        if "total" in facts and "remain" in facts:
+            open_links[id(trouble.member)] = (trouble, int(facts["remain"]), int(facts["total"]))
+    none = [trouble for trouble, remain, total in open_links.values() if remain == total > 1]
+    if none and len(none) < len(open_links):
+        cards = [trouble.member.card for trouble in none]
+        yield Candidate(
+            "unconnected",
+            cards,
+            0.6 if len(cards) == 1 else 0.3,
+            f"{_names(cards)} got no connection at all, the others some",
+            proof=[(trouble, "none of its links was set up") for trouble in none],
+            missing=[
+                "which rank each card waited for: the lines after the socket time-outs in log/debug/plog of all cards"
+            ],
         )
 
 
@@ -731,6 +754,7 @@ FAILURE_RULES: tuple[Rule, ...] = (
     cqe,
     wait_chain,
     silent_rank,
+    unconnected,
     behind,
     last_to_fail,
     lagging_reports,
