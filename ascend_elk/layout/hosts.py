@@ -52,7 +52,7 @@ def name_hosts(roots: Sequence[Path], paths: Iterable[Path], default: str | None
     parts_of = _considered(roots)
     parts = {path: parts_of(path) for path in paths}
     names = {path: name for path, item in parts.items() if (name := _host_directory(item))}
-    for named in (_environment_checks(parts, names), _side_by_side(parts, names)):
+    for named in (_environment_checks(parts, names), _side_by_side(parts.values())):
         for path, item in parts.items():
             name = None if path in names else _below(item, named)
             if name is not None:
@@ -116,10 +116,10 @@ def _environment_checks(parts: Mapping[Path, Parts], names: Mapping[Path, str]) 
     return {directory: hosts.pop() for directory, hosts in found.items() if len(hosts) == 1}
 
 
-def _side_by_side(parts: Mapping[Path, Parts], names: Mapping[Path, str]) -> dict[Parts, str]:
+def _side_by_side(paths: Iterable[Parts]) -> dict[Parts, str]:
     """Directories above collections that differ in this one directory only, and their names."""
     groups: dict[tuple[Parts, Parts], set[str]] = defaultdict(set)
-    for item in {_collection(item) for path, item in parts.items() if path not in names}:
+    for item in {_collection(parts) for parts in paths}:
         for index, name in enumerate(item):
             if not _NOT_A_HOST.fullmatch(name) and (index == 0 or item[index - 1] not in _HOMES):
                 groups[item[:index], item[index + 1 :]].add(name)
