@@ -155,8 +155,7 @@ def detect_versions(
     hints = _CompiledHints(definitions or load_definitions(), load_version_hints())
     evidence: dict[str | None, _Evidence] = defaultdict(_Evidence)
     for file in tree.version_files:
-        for version, fact in read_version_file(file.path, hints.internal):
-            evidence[file.host].files[version].append(fact)
+        evidence[file.host].files += read_version_file(file.path, hints.internal)
     for log_file in tree.files:
         of_host = evidence[log_file.fields.get("host.name")]
         hint = hints.layouts.get((log_file.source, log_file.layout or ""))
@@ -193,7 +192,16 @@ def _ends(file: LogFile) -> str:
         return ""  # reading it in full reports what is wrong with it
 
 
-def read_version_file(path: Path, internal: Mapping[str, str]) -> list[tuple[Version, str]]:
+@dataclass(frozen=True)
+class StatedVersion:
+    """What a version file says: the version, a sentence for people, whether it was translated from the inside."""
+
+    version: Version
+    sentence: str
+    translated: bool = False
+
+
+def read_version_file(path: Path, internal: Mapping[str, str]) -> list[StatedVersion]:
     """Read what a version file says about CANN; nothing if it is about the driver, damaged or unreadable.
 
     Args:
@@ -201,7 +209,7 @@ def read_version_file(path: Path, internal: Mapping[str, str]) -> list[tuple[Ver
         internal: CANN version by internal version.
 
     Returns:
-        Versions with the sentence that says where they stand; the deciding one first.
+        The runtime's version, or those of all components where the runtime is not named.
     """
     try:
         with path.open("rb") as stream:
@@ -209,26 +217,32 @@ def read_version_file(path: Path, internal: Mapping[str, str]) -> list[tuple[Ver
     except OSError:
         return []
     where = printable(path)
-    running = [(component, _version(written)) for component, _, written in _CONFIG_LINE.findall(text)]
-    running.sort(key=lambda item: item[0] != "runtime")
-    found = [(version, f"{where}: {component} runs {version}") for component, version in running if version]
-    if found:
-        return found[:1] if found[0][1].startswith(f"{where}: runtime") else found
+    running = {component: _version(written) for component, _, written in _CONFIG_LINE.findall(text)}
+    components = ["runtime"] if running.get("runtime") else list(running)
+    found = [
+        StatedVersion(version, f"{where}: {component} runs {version}")
+        for component in components
+        if (version := running[component])
+    ]
+    return found or _installed(text, path.name, where, internal)
+
+
+def _installed(text: str, name: str, where: str, internal: Mapping[str, str]) -> list[StatedVersion]:
     lines = (_KEY_LINE.fullmatch(line) for line in text.split("\n"))
     values: dict[str, str] = {line.group(1): line.group(2) for line in lines if line}
-    package = values.get("package_name", path.name).lower()
+    package = values.get("package_name", name).lower()
     if any(key in values for key in _DRIVER_KEYS) or "driver" in package or "firmware" in package:
         return []
-    written = values.get("version") or values.get("Version") or ""
-    match = _INTERNAL.fullmatch(written)
-    if match:
-        external = internal.get(match.group(1))
-        version = _version(external or "")
-        return [(version, f"{where}: internal version {written} is CANN {external}")] if version else []
-    version = _version(written)
-    if version is None or ("package_name" in values and "cann" not in package):
+    if "package_name" in values and "cann" not in package:
         return []
-    return [(version, f"{where}: installed version {version}")]
+    written = values.get("version") or values.get("Version") or ""
+    inside = _INTERNAL.fullmatch(written)
+    version = _version(internal.get(inside.group(1), "") if inside else written)
+    if version is None:
+        return []
+    if inside:
+        return [StatedVersion(version, f"{where}: internal version {written} is CANN {version}", True)]
+    return [StatedVersion(version, f"{where}: installed version {version}")]
 
 
 def _version(text: str) -> Version | None:
@@ -244,18 +258,21 @@ class _Evidence:
     """What was seen of one host."""
 
     def __init__(self) -> None:
-        self.files: dict[Version, list[str]] = defaultdict(list)
+        self.files: list[StatedVersion] = []
         self.paths: dict[Version, str] = {}
         self.styles: dict[str, tuple[VersionRange, str]] = {}
 
     def conclude(self) -> Detection:
-        facts = [sentence for sentences in self.files.values() for sentence in sentences]
+        facts = [stated.sentence for stated in self.files]
         facts += [f"{where}: a path of an installation of {version}" for version, where in self.paths.items()]
         facts += [f"{where}: {reason}: {versions}" for reason, (versions, where) in self.styles.items()]
         evidence = tuple(facts)
         ranges = [versions for versions, _ in self.styles.values()]
         inferred = _intersection(ranges)
-        stated = list(self.files) or (list(self.paths) if len(self.paths) == 1 else [])
+        written = [stated for stated in self.files if not stated.translated] or self.files
+        stated = list({stated.version for stated in written})
+        if not stated and len(self.paths) == 1:
+            stated = list(self.paths)
         if len(stated) > 1:
             return Detection(None, VersionRange(min(stated), max(stated)), evidence, contradictory=True)
         if stated:
