@@ -40,7 +40,9 @@ class Version:
         """
         match = _FORM.fullmatch(text.strip())
         if match is None:
-            raise UserError(f"{text!r} is not a CANN version; write for example 8.0, 8.0.RC3 or 7.0.0.alpha003")
+            raise UserError(
+                f"{text!r} is not a CANN version; write for example 8.0, 8.0.RC3 or 7.0.0.alpha003"
+            )
         major, minor, patch, fourth, stage, stage_number, pre, pre_number, last = match.groups(default="")
         # 20.0 to 20.3 were renumbered to 3.x in 2021: they are older than any 3.1.
         epoch = 0 if int(major) >= 19 else 1

@@ -46,9 +46,7 @@ class Logs:
         return registry
 
 
-def open_logs(
-    paths: Sequence[Path], cann: str, host_zone: tzinfo, device_zone: tzinfo | None = None
-) -> Logs:
+def open_logs(paths: Sequence[Path], cann: str, host_zone: tzinfo, device_zone: tzinfo | None = None) -> Logs:
     """Find the log files under paths and compile what reads them.
 
     Args:
@@ -77,7 +75,11 @@ def identified(events: Iterable[Event], registry: Registry) -> Iterator[Event]:
     known: dict[Any, dict[str, Any]] = {}
     for event in events:
         fields = event.fields
-        key = (fields.get("process.pid"), fields.get("ascend.device.id"), fields.get("ascend.communicator.id"))
+        key = (
+            fields.get("process.pid"),
+            fields.get("ascend.device.id"),
+            fields.get("ascend.communicator.id"),
+        )
         added = known.get(key)
         if added is None:
             added = known[key] = registry.identify(fields)

@@ -53,7 +53,9 @@ class Reader:
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
             self.skipped.append(Skipped(file.path, f"compressed data is damaged after byte {done} ({error})"))
         except OSError as error:
-            self.skipped.append(Skipped(file.path, f"cannot be read after byte {done} ({error.strerror or error})"))
+            self.skipped.append(
+                Skipped(file.path, f"cannot be read after byte {done} ({error.strerror or error})")
+            )
 
 
 def open_log(file: LogFile) -> BinaryIO:

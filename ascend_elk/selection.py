@@ -45,14 +45,17 @@ class Selection:
                 in_time = (self.since is None or time >= self.since) and (
                     self.until is None or time <= self.until
                 )
-            yield event, (
-                in_time
-                and (wanted_level is None or _has_level(fields, wanted_level, least))
-                and (self.pid is None or fields.get("process.pid") == self.pid)
-                and (self.device is None or fields.get("ascend.device.id") == self.device)
-                and (self.module is None or fields.get("ascend.module") == self.module)
-                and (self.signal is None or self.signal in fields.get("ascend.signal", ()))
-                and (self.code is None or _has_code(fields, self.code))
+            yield (
+                event,
+                (
+                    in_time
+                    and (wanted_level is None or _has_level(fields, wanted_level, least))
+                    and (self.pid is None or fields.get("process.pid") == self.pid)
+                    and (self.device is None or fields.get("ascend.device.id") == self.device)
+                    and (self.module is None or fields.get("ascend.module") == self.module)
+                    and (self.signal is None or self.signal in fields.get("ascend.signal", ()))
+                    and (self.code is None or _has_code(fields, self.code))
+                ),
             )
 
 

@@ -27,7 +27,9 @@ CANN_HEADER = re.compile(
     r"\[(?:[A-Z]+|\d+)\] ?[A-Za-z0-9_]+\(-?\d+,[^)]*\): ?\d{4}-\d\d-\d\d[- ]\d\d:\d\d:\d\d"
 )
 MINDSPORE_HEADER = re.compile(r"\[[A-Z]+\] ?[A-Z_]+\(\d+,[0-9a-f]{8,16},")
-LOOK_ALIKE = re.compile(r"\[(?:ERROR|INFO|WARN|WARNING|Error)\] {1,2}[a-z]|\[ERROR\] (?:TBE Subprocess|RecentErrMsg)")
+LOOK_ALIKE = re.compile(
+    r"\[(?:ERROR|INFO|WARN|WARNING|Error)\] {1,2}[a-z]|\[ERROR\] (?:TBE Subprocess|RecentErrMsg)"
+)
 PLACED = ("log.origin.file.name", "process.thread.id", "log.origin.function")
 
 

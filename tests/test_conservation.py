@@ -91,7 +91,10 @@ def check(data: bytes, source: str) -> None:
     for event in events:
         assert event.offset == event.fields["log.offset"] == offset
         offset += len(event.raw)
-        assert orjson.loads(orjson.dumps(nested(event.fields)))["event"]["original"] == event.fields["event.original"]
+        assert (
+            orjson.loads(orjson.dumps(nested(event.fields)))["event"]["original"]
+            == event.fields["event.original"]
+        )
         assert ("ascend.format" in event.fields) != ("ascend_unparsed" in event.fields.get("tags", ()))
 
 

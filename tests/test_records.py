@@ -85,7 +85,15 @@ def test_a_line_without_end_is_read_in_bounded_pieces() -> None:
 @pytest.mark.parametrize("filler", [10, 100_000, 9_000_000])
 def test_matching_records_are_the_same_records(filler: int) -> None:
     noise = b"[noise line\n  its continuation\n" * (filler // 30)
-    data = b"early\n" + noise + b"[hit one\n needle below\n tail\n" + noise + b"[needle\n[after\n" + noise + b"[x needle"
+    data = (
+        b"early\n"
+        + noise
+        + b"[hit one\n needle below\n tail\n"
+        + noise
+        + b"[needle\n[after\n"
+        + noise
+        + b"[x needle"
+    )
 
     def find(block: bytes) -> list[tuple[int, int, int]]:
         hits, start = [], block.find(b"needle")

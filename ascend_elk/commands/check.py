@@ -153,12 +153,19 @@ def _print(result: Check, unknown: list[tuple[str, int]], top: int) -> None:
             style="" if share > 0.99 else "yellow",
         )
     out.print(table)
-    out.print(f"\n{result.share:.2%} of {sum(file.events for file in result.files)} events are explained.", style="bold")
+    out.print(
+        f"\n{result.share:.2%} of {sum(file.events for file in result.files)} events are explained.",
+        style="bold",
+    )
     if result.shapes:
-        shapes = Table("count", "shape that no format explains", box=None, pad_edge=False, title_justify="left")
+        shapes = Table(
+            "count", "shape that no format explains", box=None, pad_edge=False, title_justify="left"
+        )
         for shape, count in result.shapes.most_common(top):
             shapes.add_row(str(count), shape)
         out.print("")
         out.print(shapes)
     if unknown:
-        out.print("\ncodes that the catalogue does not know: " + ", ".join(f"{c} ({n})" for c, n in unknown[:top]))
+        out.print(
+            "\ncodes that the catalogue does not know: " + ", ".join(f"{c} ({n})" for c, n in unknown[:top])
+        )

@@ -28,7 +28,9 @@ from ascend_elk.reading import Reader
 def diagnose(
     paths: Paths,
     cann: Cann = "auto",
-    json: Annotated[bool, typer.Option("--json", help="The verdict as one JSON document, see docs/diagnosis.md.")] = False,
+    json: Annotated[
+        bool, typer.Option("--json", help="The verdict as one JSON document, see docs/diagnosis.md.")
+    ] = False,
     html: Annotated[Path | None, typer.Option(help="Write a self-contained page with the timeline.")] = None,
     lang: Annotated[str, typer.Option(help="Language of verdict and remediation: en or zh.")] = "en",
     codes: Annotated[list[Path] | None, typer.Option(help="Own error codes, YAML as under codes/.")] = None,

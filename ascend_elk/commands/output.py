@@ -18,7 +18,13 @@ from rich.progress import (
 
 from ascend_elk.layout import LogFile, Skipped
 
-LEVEL_STYLES = {"ERROR": "bold red", "CRITICAL": "bold red", "FATAL": "bold red", "WARNING": "yellow", "DEBUG": "dim"}
+LEVEL_STYLES = {
+    "ERROR": "bold red",
+    "CRITICAL": "bold red",
+    "FATAL": "bold red",
+    "WARNING": "yellow",
+    "DEBUG": "dim",
+}
 
 
 def console() -> Console:

@@ -36,16 +36,27 @@ class Format(str, Enum):
 def parse(
     paths: Paths,
     cann: Cann = "auto",
-    form: Annotated[Format, typer.Option("--format", help="table for people, ndjson for programs.")] = Format.TABLE,
-    level: Annotated[str | None, typer.Option(help="Least level: DEBUG, INFO, WARNING, ERROR; or EVENT exactly.")] = None,
-    code: Annotated[str | None, typer.Option(help="Error code, for example EI0006, 507018 or acl:507018.")] = None,
+    form: Annotated[
+        Format, typer.Option("--format", help="table for people, ndjson for programs.")
+    ] = Format.TABLE,
+    level: Annotated[
+        str | None, typer.Option(help="Least level: DEBUG, INFO, WARNING, ERROR; or EVENT exactly.")
+    ] = None,
+    code: Annotated[
+        str | None, typer.Option(help="Error code, for example EI0006, 507018 or acl:507018.")
+    ] = None,
     device: Annotated[int | None, typer.Option(help="Device id.")] = None,
     pid: Annotated[int | None, typer.Option(help="Process id on the host.")] = None,
     module: Annotated[str | None, typer.Option(help="CANN module, for example HCCL.")] = None,
     signal: Annotated[str | None, typer.Option(help="Signal: timeout, retry, oom, aicore, link …")] = None,
-    since: Annotated[str | None, typer.Option(help="Not before this time, in the hosts' zone unless it states one.")] = None,
+    since: Annotated[
+        str | None, typer.Option(help="Not before this time, in the hosts' zone unless it states one.")
+    ] = None,
     until: Annotated[str | None, typer.Option(help="Not after this time.")] = None,
-    context: Annotated[int, typer.Option(min=0, help="Events before and after each, of the same process and its device side.")] = 0,
+    context: Annotated[
+        int,
+        typer.Option(min=0, help="Events before and after each, of the same process and its device side."),
+    ] = 0,
     timezone: Zone = "UTC",
     device_timezone: DeviceZone = None,
 ) -> None:
@@ -136,7 +147,9 @@ def _print_table(events: Iterable[Event]) -> None:
     for event in events:
         fields = event.fields
         style = LEVEL_STYLES.get(fields.get("log.level", ""), "")
-        row = Text(" ".join(str(fields.get(name, "-")).ljust(width) for _, width, name in _COLUMNS), style=style)
+        row = Text(
+            " ".join(str(fields.get(name, "-")).ljust(width) for _, width, name in _COLUMNS), style=style
+        )
         row.append(" " + _visible(fields["message"]))
         out.print(row)
 

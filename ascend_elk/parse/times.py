@@ -13,7 +13,9 @@ _DATED = re.compile(
 _GLOG = re.compile(r"(\d{4})?(\d{1,2})(\d\d) (\d\d:\d\d):(\d\d)\.(\d{6,9})")
 _MONTH_DAY = re.compile(r"(\d\d)-(\d\d) (\d\d:\d\d):(\d\d)")
 _SYSLOG = re.compile(r"([A-Z][a-z]{2}) +(\d{1,2}) (\d\d:\d\d):(\d\d)")
-_MONTHS = {name: number for number, name in enumerate("Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split(), 1)}
+_MONTHS = {
+    name: number for number, name in enumerate("Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split(), 1)
+}
 _CACHE_LIMIT = 100_000
 
 

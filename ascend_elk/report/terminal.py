@@ -79,7 +79,9 @@ def _evidence(verdict: Verdict, out: Console, limit: int) -> None:
         out.print(Text(f"  {place}", style="cyan").append(why, style=""))
         out.print(Text(f"    {printable(item.text)}", style="dim"))
     if len(verdict.evidence) > limit:
-        out.print(Text(f"  and {len(verdict.evidence) - limit} more lines (--json has them all)", style="dim"))
+        out.print(
+            Text(f"  and {len(verdict.evidence) - limit} more lines (--json has them all)", style="dim")
+        )
 
 
 def _episodes(verdict: Verdict, out: Console, limit: int) -> None:

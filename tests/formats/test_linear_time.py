@@ -14,7 +14,24 @@ from ascend_elk.formats.grok import PythonPattern
 
 DEFINITIONS = load_definitions()
 SIZE = 128 << 10
-FILLERS = ["a", "0", "[", " ", "]", ":", "a:", "a::", "0.", "[a", ",[", "::~a", "a/", "x[1] ", "(", "timeout["]
+FILLERS = [
+    "a",
+    "0",
+    "[",
+    " ",
+    "]",
+    ":",
+    "a:",
+    "a::",
+    "0.",
+    "[a",
+    ",[",
+    "::~a",
+    "a/",
+    "x[1] ",
+    "(",
+    "timeout[",
+]
 # A linear pattern needs a fraction of a second for all its lines, a quadratic one hours.
 SECONDS = 60
 
@@ -39,7 +56,11 @@ def patterns() -> Iterator[tuple[str, PythonPattern, list[str]]]:
         yield f"format-{item.name}", grok(item.pattern), [sample.line for sample in item.samples]
     for group, styles in DEFINITIONS.bodies.items():
         for style in styles:
-            yield f"{group}-{style.name}", grok(style.pattern), [s.message for s in style.samples if s.message]
+            yield (
+                f"{group}-{style.name}",
+                grok(style.pattern),
+                [s.message for s in style.samples if s.message],
+            )
     for prefix in DEFINITIONS.prefixes:
         yield f"prefix-{prefix.name}", grok(prefix.pattern), [sample.line for sample in prefix.samples]
     for extractor in DEFINITIONS.extractors:
