@@ -194,7 +194,13 @@ def _ends(file: LogFile) -> str:
 
 @dataclass(frozen=True)
 class StatedVersion:
-    """What a version file says: the version, a sentence for people, whether it was translated from the inside."""
+    """What a version file says.
+
+    Attributes:
+        version: CANN's version.
+        sentence: where it stands, for people.
+        translated: from an internal number, which is coarser than the version.
+    """
 
     version: Version
     sentence: str

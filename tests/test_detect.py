@@ -6,6 +6,8 @@ import gzip
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ascend_elk.cann import Version, VersionRange
 from ascend_elk.detect import (
@@ -98,7 +100,7 @@ def test_internal_versions_are_in_order() -> None:
         ("version.cfg", "hccl_running_version=[7.5.0.1.1:8.0.RC3]\n", ["8.0.RC3"]),
         ("version.cfg", "hccl_installed_version=[7.5.0.1.1:8.0.RC3]\n", []),
         ("ascend_toolkit_install.info", "package_name=Ascend-cann-toolkit\nversion=8.3.RC2\n\0", ["8.3.RC2"]),
-        ("x_install.info", "package_name=Ascend-cann-nnrt\r\nversion = 7.0.0.alpha003\r\n", ["7.0.0.alpha003"]),
+        ("x_install.info", "package_name=Ascend-cann-nnrt\r\nversion = 7.0.0.alpha03\r\n", ["7.0.0.alpha03"]),
         ("ascend_nnal_install.info", "package_name=Ascend-mindie-atb\nversion=1.0.0\n", []),
         ("ascend_install.info", "UserName=HwHiAiUser\nDriver_Install_Path_Param=/usr/local/Ascend\n", []),
         ("version.info", "Version=7.6.0.1.220\n", ["8.0.0"]),
@@ -143,6 +145,14 @@ def test_a_written_version_outranks_a_translated_one(tmp_path: Path) -> None:
 
 def test_unreadable_version_file_says_nothing(tmp_path: Path) -> None:
     assert read_version_file(tmp_path / "version.cfg", {}) == []
+
+
+@given(st.binary(max_size=300))
+def test_any_bytes_in_a_version_file(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
+    file = tmp_path_factory.mktemp("any") / "version.info"
+    for mark in (b"", b"Version=", b"runtime_running_version=["):
+        file.write_bytes(mark + content)
+        read_version_file(file, load_version_hints().internal)
 
 
 @pytest.mark.skipif(not SHARED.is_dir(), reason="the corpus is not beside the repository")
@@ -275,6 +285,15 @@ def test_compressed_and_long_files_are_looked_into(tmp_path: Path) -> None:
 def test_lines_of_the_callers_choice(tmp_path: Path) -> None:
     tree = discover([write(tmp_path, "train.log", BLANK)])
     assert str(detect_version(tree, sample=[(tree.files[0], STAGE)])) == "5.0.2 .. 8.2 (inferred)"
+
+
+@given(st.lists(st.sampled_from([BRACKETS, BLANK, STAGE, PLAIN]) | st.text(max_size=80)))
+def test_any_lines(tmp_path_factory: pytest.TempPathFactory, lines: list[str]) -> None:
+    tree = discover([write(tmp_path_factory.mktemp("any"), "train.log", "x")])
+    found = detect_version(tree, sample=[(tree.files[0], line) for line in lines])
+    # The order of lines must not matter
+    assert found.range == detect_version(tree, sample=[(tree.files[0], line) for line in lines[::-1]]).range
+    assert found.contradictory == (BRACKETS in lines and BLANK in lines)
 
 
 # Real logs

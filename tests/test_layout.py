@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 import re2
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ascend_elk.errors import UserError
 from ascend_elk.formats import load_definitions
@@ -146,6 +148,27 @@ def test_classification_of_absurd_paths_is_fast_and_safe() -> None:
     assert classify("plog-" + "1" * 100_000 + ".log").source == "console"
     assert classify("").source == "console"
     assert classify("\0\n\udcff").source == "console"
+
+
+_NAMES = [
+    "plog",
+    "debug",
+    "slog",
+    "dev-os-3",
+    "device-0",
+    "device-12_20230607152210099.log",
+    "rank_7",
+    "message",
+]
+
+
+@given(st.lists(st.sampled_from(_NAMES) | st.text(max_size=20), max_size=12))
+def test_any_path_is_classified(parts: list[str]) -> None:
+    got = classify("/".join(parts))
+    source = load_definitions().sources[got.source]
+    assert got.layout is None or got.layout in {path.layout for path in source.paths}
+    # What lies above changes nothing but ids of directories that the pattern names
+    assert classify("/above/" + "/".join(parts)).source == got.source or parts[:1] in ([""], [])
 
 
 # Walking
