@@ -1,0 +1,347 @@
+"""Each rule on a job that it is made for, and beside its trap."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+import pytest
+
+from ascend_elk.diagnose import Verdict, diagnose
+from tests.diagnose.job import COMM, Job, PlainEvent
+
+
+def places(verdict: Verdict) -> list[tuple[str | None, int | None]]:
+    return [(card.host, card.device) for card in verdict.cards]
+
+
+def test_earliest_own_error_beats_the_time_outs_of_the_others() -> None:
+    job = Job()
+    job.start()
+    for rank in (0, 1, 3):
+        job.notify_timeout(rank, 1900 + rank * 0.1)
+    job.line(2, 60, "an exception occurred during AICPU execution, stream_id:2, task_id:1", module="RUNTIME")
+    verdict = diagnose(job.events)
+    assert (verdict.kind, verdict.rule) == ("first-failure", "first-error")
+    assert places(verdict) == [("worker-1", 0)]
+    assert verdict.cards[0].rank == 2
+    assert "AICPU" in verdict.evidence[0].text
+
+
+def test_an_error_after_the_time_outs_is_no_cause() -> None:
+    job = Job()
+    job.start()
+    for rank in (0, 1, 3):
+        job.notify_timeout(rank, 1900)
+    job.line(
+        0, 1960, "an exception occurred during AICPU execution, stream_id:2, task_id:1", module="RUNTIME"
+    )
+    verdict = diagnose(job.events)
+    assert places(verdict) == [("worker-1", 0)]
+
+
+def test_silent_rank_is_accused_by_the_waiting_ones() -> None:
+    job = Job()
+    job.start()
+    for rank in (0, 2, 3):
+        job.notify_timeout(rank, 1900 + rank * 0.1)
+    verdict = diagnose(job.events)
+    assert verdict.rule == "silent-rank"
+    assert places(verdict) == [("worker-0", 1)]
+
+
+def test_chain_of_waits_ends_at_its_cause() -> None:
+    job = Job(hosts=2, devices=4)
+    job.start()
+    job.socket_timeout(0, 4, 130)
+    job.socket_timeout(4, 6, 130.5)
+    job.socket_timeout(6, 5, 131)
+    job.socket_timeout(1, 5, 131.2)
+    verdict = diagnose(job.events)
+    assert verdict.rule == "wait-chain"
+    assert [card.rank for card in verdict.chain] == [0, 4, 6, 5]
+    assert places(verdict) == [("worker-1", 1)]
+
+
+def test_cycle_of_waits_names_its_members() -> None:
+    job = Job(hosts=2, devices=2)
+    job.start()
+    job.socket_timeout(0, 3, 130)
+    job.socket_timeout(3, 0, 130.1)
+    verdict = diagnose(job.events)
+    assert (verdict.kind, verdict.rule) == ("link", "wait-cycle")
+    assert {card.rank for card in verdict.cards} == {0, 3}
+
+
+def test_waiting_for_a_card_without_logs_names_what_to_collect() -> None:
+    job = Job(hosts=2, devices=2)
+    job.start(2, 3)
+    job.socket_timeout(2, 0, 130)
+    verdict = diagnose(job.events)
+    assert verdict.kind in ("link", "undetermined")
+    assert any("192.0.2.10" in text or "rank 0" in text for text in verdict.missing)
+
+
+def test_missing_agents_are_named_by_the_set_up() -> None:
+    job = Job(hosts=4, devices=4)
+    job.start(*(rank for rank in range(16) if rank != 6))
+    for rank in range(16):
+        if rank != 6:
+            job.line(
+                rank,
+                140,
+                "[InitGroupStage][RanktableDetect] TopoDetect ERROR occur !!! fault_type[1], "
+                'fault_info["Failed to connect agent[6,]"]',
+            )
+    verdict = diagnose(job.events)
+    assert verdict.rule == "missing-at-init"
+    assert places(verdict) == [("worker-1", 2)], "its place follows from the numbering of the others"
+    assert any("logs of" in text for text in verdict.missing)
+
+
+def test_connected_list_names_the_missing_rank() -> None:
+    job = Job(hosts=2, devices=2)
+    job.start(0, 1, 2)
+    job.line(
+        0, 130, "[InitGroupStage][RanktableDetect]topo exchange server get socket timeout! timeout[120 s]"
+    )
+    job.line(
+        0, 130.001, "[InitGroupStage][DisplayConnectionedRank]total connected num is [3],line num is [1]"
+    )
+    job.line(0, 130.002, "[InitGroupStage][DisplayConnectionedRank]need connect rankNum is [4]")
+    job.line(
+        0,
+        130.003,
+        "[InitGroupStage][DisplayConnectionedRank]connected rankinfo[LINE 0]: "
+        "[0000000000000000],[0000000000000001],[0000000000000002];",
+    )
+    verdict = diagnose(job.events)
+    assert verdict.rule == "missing-at-init"
+    assert verdict.cards[0].rank == 3
+
+
+def test_tls_minority_is_at_fault() -> None:
+    job = Job(hosts=2, devices=2)
+    job.start()
+    for rank in range(4):
+        job.line(
+            rank,
+            20,
+            '[InitGroupStage][RanktableCheck] Value Disable for config "tls" is invalid. Expected Value:"All '
+            "ranks are consistent. Current status : rankList for enabled "
+            "tls:[10.0.0.10/0][10.0.0.10/1][10.0.0.11/3]; rankList "
+            'for disabled tls:[10.0.0.11/2]; rankList for query failure tls:".;',
+        )
+    verdict = diagnose(job.events)
+    assert verdict.rule == "tls-minority"
+    assert places(verdict) == [("worker-1", 0)]
+
+
+def test_two_informers_that_lost_one_card() -> None:
+    job = Job(hosts=2, devices=4)
+    job.start()
+    for reader in (0, 1, 2, 3, 4, 6, 7):
+        for informer in ("10.0.0.11/0", "10.0.0.10/1"):
+            job.line(
+                reader,
+                400,
+                f"[TaskExecStage][HeartbeatAbnormal]local rank [{job.server(reader)}/{reader % 4}]: "
+                f"crimer rank [10.0.0.11/1] status[LOST] by informer rank [{informer}]",
+                "INFO",
+            )
+    verdict = diagnose(job.events)
+    assert verdict.rule == "heartbeat-lost"
+    assert places(verdict) == [("worker-1", 1)]
+
+
+def test_two_that_lost_each_other_are_a_link() -> None:
+    job = Job(hosts=2, devices=2)
+    job.start()
+    for reader in range(4):
+        for crimer, informer in (("10.0.0.10/0", "10.0.0.11/0"), ("10.0.0.11/0", "10.0.0.10/0")):
+            job.line(
+                reader,
+                400,
+                f"local rank [10.0.0.10/0]: crimer rank [{crimer}] status[LOST] "
+                f"by informer rank [{informer}]",
+                "INFO",
+            )
+    verdict = diagnose(job.events)
+    assert verdict.kind == "link"
+    assert {card.rank for card in verdict.cards} == {0, 2}
+
+
+def _cqe(job: Job, rank: int, remote: int, at: float = 500) -> None:
+    def end(rank: int) -> str:
+        device, address = rank % job.devices, job.address(rank)
+        return f"server[{job.server(rank)}],deviceId[{device}],deviceIp[{address}]"
+
+    job.line(
+        rank,
+        at,
+        f"[TaskExecStage][HeartbeatAbnormal][ROCE CQE ERROR]cqe error status[12], "
+        f"time:[2025-03-02 10:08:20.776654],localInfo{{{end(rank)}}}, remoteIP{{{end(remote)}}}",
+    )
+
+
+def test_remote_that_all_completion_errors_name() -> None:
+    job = Job(hosts=4, devices=2)
+    job.start()
+    for rank in (0, 2, 6):
+        _cqe(job, rank, 4)
+    verdict = diagnose(job.events)
+    assert verdict.rule == "cqe-common-remote"
+    assert places(verdict) == [("worker-2", 0)]
+
+
+def test_one_reporter_that_lost_many_peers_is_the_fault_itself() -> None:
+    job = Job(hosts=4, devices=2)
+    job.start()
+    for remote in (0, 2, 6):
+        _cqe(job, 4, remote)
+    verdict = diagnose(job.events)
+    assert places(verdict) == [("worker-2", 0)]
+
+
+def test_smallest_operation_index_is_behind() -> None:
+    job = Job(hosts=2, devices=2)
+    job.start()
+    for rank in range(4):
+        job.notify_timeout(rank, 1900 + rank * 0.1, index=20 if rank == 3 else 21)
+    verdict = diagnose(job.events)
+    assert verdict.rule == "behind"
+    assert places(verdict) == [("worker-1", 1)]
+
+
+@pytest.mark.parametrize("odd", [{"tag": "AllGather"}, {"count": 128}], ids=["operation", "count"])
+def test_rank_in_another_operation(odd: dict[str, object]) -> None:
+    job = Job(hosts=2, devices=2)
+    job.start()
+    for rank in range(4):
+        job.notify_timeout(rank, 1900 + rank * 0.1, **(odd if rank == 2 else {}))  # type: ignore[arg-type]
+    verdict = diagnose(job.events)
+    assert verdict.rule == "odd-operation"
+    assert places(verdict) == [("worker-1", 0)]
+
+
+def test_last_to_time_out_beyond_the_limit_came_last() -> None:
+    job = Job(hosts=2, devices=2)
+    job.start()
+    for rank in range(4):
+        job.notify_timeout(rank, 1900 + (2400 if rank == 1 else rank))
+    verdict = diagnose(job.events)
+    assert verdict.rule == "last-to-fail"
+    assert places(verdict) == [("worker-0", 1)]
+
+
+def test_all_time_out_alike_is_undetermined() -> None:
+    job = Job(hosts=2, devices=2)
+    job.start()
+    for rank in range(4):
+        job.notify_timeout(rank, 1900 + rank)
+    verdict = diagnose(job.events)
+    assert verdict.kind == "undetermined"
+    assert not verdict.cards
+    assert any("HCCL_ENTRY_LOG_ENABLE=1" in text for text in verdict.missing)
+
+
+def _steps(
+    job: Job, late: Callable[[int, int], float], steps: int = 50, seed: int = 1, jitter: float = 0.004
+) -> None:
+    noise = random.Random(seed)
+    at = 20.0
+    for step in range(steps):
+        enters = [at + 1.0 + noise.gauss(0, jitter) + late(rank, step) for rank in range(job.size)]
+        for rank, moment in enumerate(enters):
+            job.collective(rank, moment)
+        at = max(enters) + 0.05
+
+
+@pytest.mark.parametrize("share", [0.05, 0.2, 1.0])
+def test_card_that_is_always_late_is_the_straggler(share: float) -> None:
+    job = Job(hosts=2, devices=4)
+    job.start()
+    _steps(job, lambda rank, step: share if rank == 6 else 0.0)
+    verdict = diagnose(job.events)
+    assert verdict.kind == "straggler"
+    assert places(verdict) == [("worker-1", 2)]
+    assert verdict.confidence > 0.8
+    assert any(mark.kind == "late" for lane in verdict.timeline.lanes for mark in lane.marks)
+
+
+def test_even_cards_are_healthy() -> None:
+    job = Job(hosts=2, devices=4)
+    job.start()
+    _steps(job, lambda rank, step: 0.0)
+    verdict = diagnose(job.events)
+    assert verdict.kind == "healthy"
+    assert not verdict.cards
+
+
+def test_skewed_clock_is_no_straggler_and_is_removed() -> None:
+    job = Job(hosts=3, devices=4, skew={1: 0.7, 2: -30.0})
+    job.start()
+    _steps(job, lambda rank, step: 0.2 if rank == 9 else 0.0)
+    verdict = diagnose(job.events)
+    assert places(verdict) == [("worker-2", 1)]
+    offsets = {clock.host: clock.offset for clock in verdict.clocks}
+    assert offsets["worker-2"] == pytest.approx(-30, abs=0.1)
+    assert offsets["worker-1"] == pytest.approx(0.7, abs=0.1)
+
+
+def test_hosts_in_other_time_zones_still_order_the_errors() -> None:
+    job = Job(hosts=2, devices=2, skew={1: 8 * 3600})
+    job.start()
+    for rank in (0, 1, 3):
+        job.notify_timeout(rank, 1900)
+    job.line(2, 60, "an exception occurred during AICPU execution, stream_id:2, task_id:1", module="RUNTIME")
+    verdict = diagnose(job.events)
+    assert places(verdict) == [("worker-1", 0)]
+
+
+def test_copied_directory_counts_once() -> None:
+    job = Job()
+    job.start()
+    for rank in (0, 2, 3):
+        job.notify_timeout(rank, 1900)
+    copies = [
+        PlainEvent({**event.fields, "log.file.path": "copy/" + event.fields["log.file.path"]})
+        for event in job.events
+    ]
+    verdict = diagnose([*job.events, *copies])
+    assert places(verdict) == [("worker-0", 1)]
+    assert verdict.seen == 4
+    assert any("copies" in note for note in verdict.notes)
+
+
+def test_other_job_on_the_same_hosts_is_set_aside() -> None:
+    job = Job()
+    job.start()
+    for rank in (0, 2, 3):
+        job.notify_timeout(rank, 1900)
+    other = Job(hosts=2, devices=1, comm="10.0.0.10%eth0_60001_0_1740909700000000", pid_base=7000)
+    other.start()
+    verdict = diagnose([*job.events, *other.events])
+    assert places(verdict) == [("worker-0", 1)]
+    assert any("other or earlier jobs" in note for note in verdict.notes)
+
+
+def test_no_events_at_all() -> None:
+    verdict = diagnose([])
+    assert verdict.kind == "undetermined"
+    assert verdict.missing
+
+
+def test_restart_counts_the_newest_run_only() -> None:
+    first = Job(pid_base=500, comm=COMM.replace("1740909600", "1740906000"))
+    first.start(at=-3600)
+    first.line(3, -1900, "an exception occurred during AICPU execution, stream_id:2", module="RUNTIME")
+    for rank in range(3):
+        first.notify_timeout(rank, -1700)
+    job = Job()
+    job.start()
+    for rank in (0, 2, 3):
+        job.notify_timeout(rank, 1900)
+    verdict = diagnose([*first.events, *job.events])
+    assert places(verdict) == [("worker-0", 1)]
+    assert all(card.pid is None or card.pid >= 1000 for card in verdict.cards)
