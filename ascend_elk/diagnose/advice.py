@@ -24,8 +24,8 @@ _ADVICE: dict[str, tuple[str, str, str]] = {
         "进程被主机内核杀死",
     ),
     "missing-at-init": (
-        "Check that the processes of these ranks were started and see their own logs; if they run, check their "
-        "route to the root rank's host (HCCL_SOCKET_IFNAME, firewall).",
+        "Check that the processes of these ranks were started and see their own logs; if they run, check "
+        "their route to the root rank's host (HCCL_SOCKET_IFNAME, firewall).",
         "确认这些 rank 的进程已启动并查看其日志；若已运行，检查其到 root 节点的网络"
         "（HCCL_SOCKET_IFNAME、防火墙）。",
         "建立通信域时未连接",
@@ -36,8 +36,8 @@ _ADVICE: dict[str, tuple[str, str, str]] = {
         "TLS 开关与其他卡不一致",
     ),
     "conflict-minority": (
-        "Make all ranks run the same script, data split and CANN version; compare what this rank passes to the "
-        "collective with its peers.",
+        "Make all ranks run the same script, data split and CANN version; compare what this rank passes to "
+        "the collective with its peers.",
         "保证所有 rank 的脚本、数据切分与 CANN 版本一致；比较该 rank 与其他 rank 的集合通信入参。",
         "通信参数或版本与其他卡不一致",
     ),
@@ -107,8 +107,8 @@ _ADVICE: dict[str, tuple[str, str, str]] = {
         "下发的算子与其他卡不同",
     ),
     "last-to-fail": (
-        "Find what delayed this rank by more than the limit; raise HCCL_EXEC_TIMEOUT or HCCL_CONNECT_TIMEOUT only "
-        "if the delay is meant.",
+        "Find what delayed this rank by more than the limit; raise HCCL_EXEC_TIMEOUT or "
+        "HCCL_CONNECT_TIMEOUT only if the delay is meant.",
         "查找该 rank 迟到超过超时时间的原因；确属正常时才调大 HCCL_EXEC_TIMEOUT 或 HCCL_CONNECT_TIMEOUT。",
         "最后才开始等待",
     ),

@@ -6,6 +6,7 @@ others wait inside. One late entry says nothing; the same card late over many op
 
 from __future__ import annotations
 
+import itertools
 from array import array
 from bisect import bisect_left
 from collections import defaultdict
@@ -125,17 +126,17 @@ def _paired(sequences: list[tuple[list[float], list[int]]]) -> list[list[float |
     """Bring the entries of the same operation together: one row for each operation, one column a rank."""
     first_shapes = sequences[0][1]
     if all(shapes == first_shapes for _, shapes in sequences):
-        return [list(row) for row in zip(*(times for times, _ in sequences))]
+        return [list(row) for row in zip(*(times for times, _ in sequences), strict=True)]
     # Lines are missing somewhere: pair by what was entered and by nearness in time to a full rank.
     times, shapes = max(sequences, key=lambda sequence: len(sequence[0]))
     rows: list[list[float | None]] = [[None] * len(sequences) for _ in times]
     for column, (other_times, other_shapes) in enumerate(sequences):
         by_shape: dict[int, array[float]] = defaultdict(lambda: array("d"))
-        for time, shape in zip(other_times, other_shapes):
+        for time, shape in zip(other_times, other_shapes, strict=True):
             by_shape[shape].append(time)
         lag = _lag(times, shapes, by_shape)
         used: dict[float, tuple[float, int]] = {}
-        for row, (time, shape) in enumerate(zip(times, shapes)):
+        for row, (time, shape) in enumerate(zip(times, shapes, strict=True)):
             near = _nearest(by_shape.get(shape), time + lag)
             if near is None:
                 continue
@@ -154,7 +155,7 @@ def _lag(times: list[float], shapes: list[int], by_shape: dict[int, array[float]
     for shape in shapes:
         seen[shape] += 1
     differences = []
-    for time, shape in zip(times, shapes):
+    for time, shape in zip(times, shapes, strict=True):
         near = _nearest(by_shape.get(shape), time)
         if near is not None:
             differences.append((near - time, seen[shape]))
@@ -174,7 +175,7 @@ def _nearest(times: array[float] | None, time: float) -> float | None:
 
 def _gap(rows: list[list[float | None]]) -> float:
     moments = [median(time for time in row if time is not None) for row in rows]
-    gaps = [later - earlier for earlier, later in zip(moments, moments[1:]) if later > earlier]
+    gaps = [later - earlier for earlier, later in itertools.pairwise(moments) if later > earlier]
     # The typical step: short gaps within a step say nothing about how long a step computes.
     return sum(gaps) / len(gaps) if gaps else 0.0
 
@@ -277,7 +278,7 @@ def never_entered(case: Case) -> Iterator[Candidate]:
             "never-entered",
             [member.card],
             0.72 if waits else 0.84,
-            f"{member.card.label()} entered {missing} collective{'s' if missing > 1 else ''} fewer than its peers, "
-            "which waited for it",
+            f"{member.card.label()} entered {missing} collective{'s' if missing > 1 else ''} fewer than "
+            "its peers, which waited for it",
             proof=[(case.timeouts[0], "waited in a collective")],
         )

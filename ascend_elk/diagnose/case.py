@@ -64,7 +64,7 @@ class Case:
         troubles: by time.
         set_aside: troubles of other incidents.
         first_effect: time of the first time-out or accusation.
-        pointed: some time-out says for whom it waited.
+        pointed: cards that time-outs say they waited for.
     """
 
     cluster: Cluster
@@ -83,7 +83,7 @@ class Case:
         self.accused = {id(trouble.member) for trouble in self.troubles}
         times = [trouble.time for trouble in [*self.timeouts, *self.pointers] if trouble.time is not None]
         self.first_effect = min(times) if times else None
-        self.pointed = any(targets(self, trouble) for trouble in self.timeouts)
+        self.pointed = {t.card for trouble in self.timeouts for t in targets(self, trouble)}
 
     def waits(self, member: Member, phase: str | None = None) -> list[Trouble]:
         """Return a member's time-outs, earliest first."""

@@ -68,6 +68,7 @@ class Group:
         sign: name of the sign, or the masked text of an error that bears none.
         role: what such a line means.
         on_device: written by the device side, with its clock.
+        unsynchronised: written before the device's clock was set.
         first, last: seconds since 1970.
         examples: the earliest lines.
     """
@@ -78,6 +79,7 @@ class Group:
     side: str | None = None
     phase: str | None = None
     on_device: bool = False
+    unsynchronised: bool = False
     count: int = 0
     first: float | None = None
     last: float | None = None
@@ -110,6 +112,7 @@ class Group:
                 self.first = time if self.first is None else min(self.first, time)
                 self.last = time if self.last is None else max(self.last, time)
         self.signals |= other.signals
+        self.unsynchronised |= other.unsynchronised
         for record in other.examples:
             self._keep(record)
 
@@ -287,8 +290,7 @@ class Collector:
         process = self.registry.observe(fields, recognised)
         trace = self._trace(fields, process.key if process else None)
         time = self._seconds(fields.get("@timestamp"))
-        unsynchronised = bool(fields.get("ascend.clock.unsynchronised"))
-        if unsynchronised:
+        if fields.get("ascend.clock.unsynchronised"):
             time = None  # a clock of 1970 places nothing
         level = fields.get("log.level") or ""
         path = fields.get("log.file.path") or ""
@@ -364,6 +366,7 @@ class Collector:
         if group.count == 0:
             group.weight, group.side, group.phase = sign.weight, sign.side, sign.phase
             group.on_device = side == "device"
+        group.unsynchronised |= bool(event.fields.get("ascend.clock.unsynchronised"))
         group.signals.update(event.fields.get("ascend.signal") or ())
         group.add(_record(event, time, level, path, facts))
         if role == "timeout":
@@ -386,6 +389,7 @@ class Collector:
         if group.count == 0:
             group.weight = weight
             group.on_device = on_device
+        group.unsynchronised |= bool(fields.get("ascend.clock.unsynchronised"))
         group.signals |= signals
         group.add(_record(event, time, level, path, {}))
 

@@ -191,7 +191,8 @@ def _episodes(case: Case) -> tuple[Episode, ...]:
 
 def _missing(case: Case, candidates: list[Candidate], best: Candidate | None) -> list[str]:
     cluster = case.cluster
-    missing = list((best or candidates[0]).missing) if candidates else []
+    asking = [best] if best else [c for c in candidates[:4] if c.score >= _ENOUGH * 0.75]
+    missing = list(dict.fromkeys(text for candidate in asking for text in candidate.missing))
     if not cluster.members:
         return ["host logs of the job: the debug and run directories under ~/ascend/log of every node"]
     sure = best is not None and best.score >= 0.8
@@ -203,9 +204,7 @@ def _missing(case: Case, candidates: list[Candidate], best: Candidate | None) ->
                 f"the logs of {_ranges(absent)} of {cluster.size} ranks: only {len(seen)} left any"
             )
     if not any(member.ranks for member in cluster.members):
-        missing.append(
-            "the run logs (log/run/plog) of all nodes: they say which card, rank and communicator a process has"
-        )
+        missing.append("the run logs (log/run/plog) of all nodes: they say which card and rank a process has")
     if not sure and not any(member.trace.entries for member in cluster.members):
         missing.append("when each rank entered its collectives: export HCCL_ENTRY_LOG_ENABLE=1 and run again")
     if best is None and (case.timeouts or case.errors):
@@ -231,7 +230,7 @@ def _ranges(ranks: list[int]) -> str:
 def _no_card(case: Case, kind: Kind) -> str:
     if kind == "healthy":
         return (
-            f"No failure in the logs of {len(case.cluster.members)} cards, and none of them stands out as slow."
+            f"No failure in the logs of {len(case.cluster.members)} cards, and none stands out as slow."
             if any(member.trace.entries for member in case.cluster.members)
             else f"No failure in the logs of {len(case.cluster.members)} cards; "
             "they do not say when collectives were entered, so a slow card would not show."

@@ -48,7 +48,7 @@ def _before_effect(case: Case, trouble: Trouble) -> bool:
 
 
 def first_error(case: Case) -> Iterator[Candidate]:
-    """The earliest error that is no time-out beats every time-out; what many cards write alike stands back."""
+    """The earliest error that is no time-out beats every time-out; what many cards write stands back."""
     spread: Counter[str] = Counter()
     for sign, _ in {(trouble.group.sign, id(trouble.member)) for trouble in case.causes}:
         spread[sign] += 1
@@ -69,7 +69,7 @@ def first_error(case: Case) -> Iterator[Candidate]:
             score *= 1.0 if trouble.time <= earliest + _SLACK else 0.85
         if trouble.time is None:
             # It may be of any day: only a clock not yet set makes it likely to be of this one.
-            score *= 0.8 if trouble.record.facts.get("unsynchronised") else 0.3
+            score *= 0.8 if trouble.group.unsynchronised else 0.2
         accused = [member.card if member else trouble.member.card]
         link = False
         why = f"{accused[0].label()} failed by itself ({group.sign}) before the others gave up waiting"
@@ -156,7 +156,7 @@ def missing_at_init(case: Case) -> Iterator[Candidate]:
             "missing-at-init",
             cards,
             score,
-            f"{_names(cards)} never reached the server of the communicator's set-up, the others waited for it",
+            f"{_names(cards)} never reached the server of the communicator's set-up, the others waited",
             proof=[(trouble, "lists who was missing")],
             missing=[f"the logs of {_names(unseen)}"] if unseen else [],
         )
@@ -500,7 +500,7 @@ def wait_chain(case: Case) -> Iterator[Candidate]:
             "wait-cycle",
             ring,
             0.7,
-            f"{_names(ring)} wait for each other: neither hears the other, so the path or what they issued differs",
+            f"{_names(ring)} wait for each other: the path between them, or what they issued, is wrong",
             True,
             proof,
             cards,
@@ -514,7 +514,8 @@ def wait_chain(case: Case) -> Iterator[Candidate]:
             "wait-chain",
             [cards[-1]],
             0.55 + 0.33 * agree,
-            f"{failing_share} wait, directly or through others, for {cards[-1].label()}, which reports no wait",
+            f"{failing_share} wait, directly or through others, for {cards[-1].label()}, "
+            "which reports no wait",
             proof=proof,
             chain=cards,
             missing=missing,
@@ -590,6 +591,8 @@ def silent_rank(case: Case) -> Iterator[Candidate]:
     if silent and few(len(silent), size) and len(failing) >= max(1, (size - len(unseen)) // 2):
         cards = [member.card for member in silent]
         score = (0.82 if len(cards) == 1 else 0.6) * (1.0 if len(unseen) <= size // 4 else 0.8)
+        if case.pointed and not case.pointed & set(cards):
+            score *= 0.45  # the waits name others
         yield Candidate(
             "silent-rank",
             cards,
@@ -625,11 +628,11 @@ def unconnected(case: Case) -> Iterator[Candidate]:
         yield Candidate(
             "unconnected",
             cards,
-            0.6 if len(cards) == 1 else 0.3,
+            0.6 if len(cards) == 1 else 0.32,
             f"{_names(cards)} got no connection at all, the others some",
             proof=[(trouble, "none of its links was set up") for trouble in none],
             missing=[
-                "which rank each card waited for: the lines after the socket time-outs in log/debug/plog of all cards"
+                "which rank each card waited for: the lines after the socket time-outs in log/debug/plog"
             ],
         )
 
@@ -656,7 +659,7 @@ def behind(case: Case) -> Iterator[Candidate]:
                     "behind",
                     cards,
                     0.8,
-                    f"{_names(cards)} had come to operation {least} of communicator {comm}, the others further",
+                    f"{_names(cards)} had come to operation {least} of {comm}, the others further",
                     proof=[(trouble, f"stands at operation {least}") for _, trouble in late[:3]],
                 )
                 continue

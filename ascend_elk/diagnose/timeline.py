@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable
 from datetime import datetime, timezone
 
@@ -72,7 +73,9 @@ def build_timeline(
         lanes.append(_lane(member, parts, start, end, member.card in named, late.get(id(member), [])))
     index = {lane.card: number for number, lane in enumerate(lanes)}
     links = tuple(
-        (index[one], index[other]) for one, other in zip(chain, chain[1:]) if one in index and other in index
+        (index[one], index[other])
+        for one, other in itertools.pairwise(chain)
+        if one in index and other in index
     )
     return Timeline(iso(start), iso(end), round(end - start, 6), tuple(lanes), links)
 
