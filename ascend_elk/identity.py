@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from ascend_elk.interest import Sign, load_signs
@@ -248,6 +249,7 @@ class Registry:
         return [text for process in self.processes.values() for text in process.contradictions]
 
 
+@lru_cache(maxsize=65536)
 def log_root(path: str) -> str:
     """Return the directory that holds ``debug``, ``run`` … of a log file: one log tree, one pid namespace."""
     match = _LOG_PARTS.search(path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, Literal
 
@@ -48,9 +49,20 @@ class Sign(BaseModel):
     take: tuple[str, ...] = ()
     pattern: str | None = None
     facts: dict[str, str] = {}
+    otherwise: dict[str, str] = {}
+    weigh: dict[str, dict[str, float]] = {}
     phase: Phase | None = None
     side: Literal["local", "remote", "link", "pair", "job"] | None = None
     weight: float = 0.0
+
+    def weight_of(self, facts: Mapping[str, str]) -> float:
+        """Return how strongly a line with these facts makes its card the cause; 0 for mere context."""
+        if not self.weigh:
+            return self.weight
+        weight = 1.0
+        for name, values in self.weigh.items():
+            weight *= values.get(facts.get(name, ""), 0.0)
+        return weight
 
 
 class _Content(BaseModel):
@@ -79,6 +91,9 @@ class Signs:
         self._automaton = ahocorasick_rs.AhoCorasick(
             self._literals, matchkind=ahocorasick_rs.MatchKind.Standard
         )
+        self._otherwise = [
+            [(name, re.compile(regex)) for name, regex in sign.otherwise.items()] for sign in parsed.signs
+        ]
         self._pattern = [re.compile(sign.pattern) if sign.pattern else None for sign in parsed.signs]
         self._facts = [
             [
@@ -111,12 +126,18 @@ class Signs:
                 match = pattern.search(message)
                 if match is not None:
                     facts = {name: value for name, value in match.groupdict().items() if value is not None}
-            for name, regex in self._facts[number]:
-                match = regex.search(message)
-                if match is not None:
-                    facts[name] = match.group(1)
+                else:
+                    _search(self._otherwise[number], message, facts)
+            _search(self._facts[number], message, facts)
             return sign, facts
         return None
+
+
+def _search(regexes: list[tuple[str, re.Pattern[str]]], message: str, facts: dict[str, str]) -> None:
+    for name, regex in regexes:
+        match = regex.search(message)
+        if match is not None:
+            facts[name] = match.group(1)
 
 
 @lru_cache(maxsize=1)

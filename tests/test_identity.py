@@ -24,8 +24,8 @@ def event(
 
 def agent(rank: int, device: int, pid: int = 57, host: str = "worker-0", **more: Any) -> dict[str, Any]:
     return event(
-        f"[HCCL_TRACE]SetupAgent rankNum[16], rank[{rank}], rootInfo identifier[{COMM}], server[10.0.0.1%eth0], "
-        f"logicDevId[{device}], phydevId[{device + 4}], deviceIp[192.0.2.{rank}]",
+        f"[HCCL_TRACE]SetupAgent rankNum[16], rank[{rank}], rootInfo identifier[{COMM}], "
+        f"server[10.0.0.1%eth0], logicDevId[{device}], phydevId[{device + 4}], deviceIp[192.0.2.{rank}]",
         pid,
         host,
         **more,
@@ -79,7 +79,7 @@ def test_forked_child_with_lines_of_its_own_has_its_own_device() -> None:
     registry = observed(
         agent(2, 2, path=parent_file),
         event(
-            "[Start][Vnic]Listen on ip[192.168.2.196], port[16666] sucess, devPhyId[3], devLogicId[3], isAutoPort[0]",
+            "[Start][Vnic]Listen on ip[192.168.2.196], port[16666] sucess, devPhyId[3], devLogicId[3]",
             pid=58,
             path=parent_file,
         ),
@@ -124,8 +124,8 @@ def test_key_info_of_two_lines_belongs_together() -> None:
     registry = observed(
         event(f"[Communicator Key Info]identifier[{COMM}] rankSize[8] serverNum[1] moduleNum[1]"),
         event(
-            "[LocalRank Key Info]userRank[6] hostIp[10.0.0.1] devicePhyId[6] server[10.0.0.1] deviceIp[0.0.0.0] "
-            "superPodId[0]"
+            "[LocalRank Key Info]userRank[6] hostIp[10.0.0.1] devicePhyId[6] server[10.0.0.1] "
+            "deviceIp[0.0.0.0] superPodId[0]"
         ),
     )
     added = registry.identify(event("x"))

@@ -168,6 +168,13 @@ def _target(cluster: Cluster, member: Member, facts: dict[str, str]) -> Target |
         known = cluster.by_address.get(address)
         if known is not None and known is not member:
             return Target(known.card, known)
+        owner = cluster.addresses.get(address)
+        if owner is not None:
+            host, device = owner
+            known = cluster.by_device.get((host, device))
+            if known is not member:
+                card = known.card if known else Card(host=host, device=device, address=address)
+                return Target(card, known)
     if physical is not None:
         known = cluster.by_device.get((member.card.host, int(physical)))
         if known is not None:

@@ -91,6 +91,7 @@ class Cluster:
         clocks: offsets that were removed.
         notes: what was set aside.
         limits: seconds by name: ``connect`` and ``exec``.
+        addresses: network address → (host, device), from reports of the hosts.
     """
 
     members: list[Member]
@@ -100,6 +101,7 @@ class Cluster:
     clocks: list[Clock]
     notes: list[str]
     limits: dict[str, float]
+    addresses: dict[str, tuple[str | None, int]]
 
     def __post_init__(self) -> None:
         """Index the members."""
@@ -185,7 +187,7 @@ def build(collector: Collector) -> Cluster:
     clocks = _align(job, system)
     hosts = {member.card.host for member in job}
     system = [member for member in system if not hosts or member.card.host in hosts]
-    return Cluster(job, system, size, world, clocks, notes, _limits(job))
+    return Cluster(job, system, size, world, clocks, notes, _limits(job), collector.addresses)
 
 
 def _without_copies(traces: list[Trace], notes: list[str]) -> list[Trace]:

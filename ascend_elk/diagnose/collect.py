@@ -246,20 +246,34 @@ class Trace:
 
 
 class Collector:
-    """Takes events, keeps traces."""
+    """Takes events, keeps traces.
+
+    Attributes:
+        registry: who is who.
+        traces: what each process, device and host wrote.
+        events: events taken.
+        addresses: network address → (host, device), from reports of ``hccn_tool``.
+    """
 
     def __init__(self, signs: Signs | None = None) -> None:
         """Start empty, with the product's signs unless others are given."""
         self.registry = Registry()
         self.traces: dict[tuple[Any, ...], Trace] = {}
         self.events = 0
+        self.addresses: dict[str, tuple[str | None, int]] = {}
+        self._asked: dict[str, int] = {}
         self._signs = signs or load_signs()
         self._seconds = _Seconds()
         self._last: dict[str, Group] = {}
 
     def __getstate__(self) -> dict[str, Any]:
         """Pickle the aggregates only: readers hand them over."""
-        return {"registry": self.registry, "traces": self.traces, "events": self.events}
+        return {
+            "registry": self.registry,
+            "traces": self.traces,
+            "events": self.events,
+            "addresses": self.addresses,
+        }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Unpickle."""
@@ -276,6 +290,7 @@ class Collector:
         """Add what another reader collected."""
         self.registry.merge(other.registry)
         self.events += other.events
+        self.addresses.update(other.addresses)
         for key, trace in other.traces.items():
             known = self.traces.setdefault(key, trace)
             if known is not trace:
@@ -288,7 +303,7 @@ class Collector:
         message = fields.get("message") or ""
         recognised = self._signs.recognise(message)
         process = self.registry.observe(fields, recognised)
-        trace = self._trace(fields, process.key if process else None)
+        trace = self._trace(fields, process.key if process else None, recognised[1] if recognised else {})
         time = self._seconds(fields.get("@timestamp"))
         if fields.get("ascend.clock.unsynchronised"):
             time = None  # a clock of 1970 places nothing
@@ -304,7 +319,7 @@ class Collector:
         elif level in _TROUBLE or fields.get("ascend.error.codes") or fields.get("ascend.signal"):
             self._unrecognised(event, trace, time, level, path)
 
-    def _trace(self, fields: Mapping[str, Any], key: ProcessKey | None) -> Trace:
+    def _trace(self, fields: Mapping[str, Any], key: ProcessKey | None, facts: Mapping[str, str]) -> Trace:
         host = fields.get("host.name")
         source = fields.get("ascend.source") or ""
         device = fields.get("ascend.device.id")
@@ -314,6 +329,8 @@ class Collector:
             key = None
             if device is None:
                 device = fields.get("ascend.device.physical_id")
+            if device is None and "device" in facts:
+                device = int(facts["device"])
             name = (host, log_root(fields.get("log.file.path") or ""), "device", device)
         trace = self.traces.get(name)
         if trace is None:
@@ -332,6 +349,8 @@ class Collector:
         facts: dict[str, str],
     ) -> None:
         role = sign.role
+        if sign.weigh and not sign.weight_of(facts):
+            role = "context"
         if role == "begin":
             if time is not None:
                 _enter(trace, time, facts)
@@ -342,6 +361,13 @@ class Collector:
                 trace.costs[facts["op"]] = (count + 1, seconds + int(facts["cost"]) * 1e-6)
             return
         if role == "noise":
+            return
+        if "asked" in facts:
+            self._asked[path] = int(facts["asked"])
+            return
+        if "answered" in facts:
+            if path in self._asked:
+                self.addresses[facts["answered"]] = (trace.host, self._asked.pop(path))
             return
         if role == "setting":
             trace.settings.setdefault(facts.get("name", sign.name), facts.get("value", facts.get("tls", "")))
@@ -364,7 +390,7 @@ class Collector:
         key = (sign.name, side, *(f"{name}={facts[name]}" for name in _KEY_FACTS if name in facts))
         group = trace.group(key, sign.name, role)
         if group.count == 0:
-            group.weight, group.side, group.phase = sign.weight, sign.side, sign.phase
+            group.weight, group.side, group.phase = sign.weight_of(facts), sign.side, sign.phase
             group.on_device = side == "device"
         group.unsynchronised |= bool(event.fields.get("ascend.clock.unsynchronised"))
         group.signals.update(event.fields.get("ascend.signal") or ())
@@ -407,6 +433,8 @@ _KEY_FACTS = (
     "informer",
     "what",
     "host_pid",
+    "event",
+    "assertion",
 )
 
 

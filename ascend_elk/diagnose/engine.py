@@ -67,7 +67,9 @@ def _verdict(
 ) -> Verdict:
     cluster = case.cluster
     best = candidates[0] if candidates and candidates[0].score >= _ENOUGH else None
-    troubled = bool(case.timeouts or case.causes or case.pointers or case.errors)
+    troubled = bool(
+        case.timeouts or case.pointers or any(trouble.time is not None for trouble in case.causes)
+    )
     suspects = _suspects(candidates)
     notes = list(cluster.notes)
     if case.set_aside:
@@ -85,7 +87,7 @@ def _verdict(
         kind: Kind = "undetermined" if troubled or not cluster.members else "healthy"
         return Verdict(
             kind=kind,
-            confidence=0.0 if kind == "undetermined" else 0.9,
+            confidence=0.0 if kind == "undetermined" else 0.7 if case.errors else 0.9,
             sentence=_no_card(case, kind),
             sentence_zh="证据不足以确定故障卡。" if kind == "undetermined" else "未发现故障或慢卡。",
             evidence=_evidence([(trouble, "trouble") for trouble in case.troubles[:MAX_EVIDENCE]]),

@@ -691,7 +691,7 @@ def _tag_communicator(tag: str, member: Member) -> str | None:
 
 
 def last_to_fail(case: Case) -> Iterator[Candidate]:
-    """All ranks timed out, one later than the limit after the first: it came last, the others waited for it."""
+    """All ranks timed out, one of them by more than the limit after the first: it came last."""
     for phase, limit in (
         ("execution", case.cluster.limits.get("exec", EXEC_LIMIT)),
         ("link", case.cluster.limits.get("connect", CONNECT_LIMIT)),
@@ -713,8 +713,8 @@ def last_to_fail(case: Case) -> Iterator[Candidate]:
                 "last-to-fail",
                 [trouble.member.card],
                 0.6,
-                f"{trouble.member.card.label()} timed out {last - first:.0f} s after the first, more than the limit "
-                f"of {limit:.0f} s: it had begun to wait last",
+                f"{trouble.member.card.label()} timed out {last - first:.0f} s after the first, more than "
+                f"the limit of {limit:.0f} s: it had begun to wait last",
                 proof=[(ordered[0][1], "the first to time out"), (trouble, "the last to time out")],
             )
 
