@@ -125,6 +125,11 @@ _ADVICE: dict[str, tuple[str, str, str]] = {
         "总是最后进入集合通信",
     ),
 }
+_ADVICE["late-host"] = (
+    "Compare this host's CPU load, memory, disk and data source with its peers (top, iostat, cgroup limits).",
+    "比较该主机与其他主机的 CPU 负载、内存、磁盘与数据源（top、iostat、cgroup 限制）。",
+    "所在主机的卡总是一起最后进入集合通信",
+)
 _ADVICE["cqe-scattered"] = _ADVICE["cqe-pair"]
 _ADVICE["never-entered"] = _ADVICE["unconnected"] = _ADVICE["silent-rank"]
 

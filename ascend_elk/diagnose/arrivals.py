@@ -21,6 +21,7 @@ from ascend_elk.diagnose.model import Card, Mark
 MIN_OPERATIONS = 8
 MAX_OPERATIONS = 400
 _MIN_SHARE = 0.02  # lateness below this share of the time between operations is nobody's fault
+_HOST_RANKS = 3  # ranks a host needs for what they have in common to be told from one slow card
 _MAD = 1.4826  # makes the median absolute deviation comparable to a standard deviation
 
 
@@ -29,11 +30,13 @@ class Lateness:
     """How late one rank entered the collectives of one communicator.
 
     Attributes:
-        seconds: median over the operations, against the median rank.
+        seconds: median over the operations, against the median rank; what all cards of its host have in
+            common is left out, it may be the clock.
         error: standard error of that median.
         last: share of the operations in which it came last.
         share: ``seconds`` as a share of the time between operations.
         operations: operations that were paired.
+        clocked: the estimate rests on the clocks of several hosts.
         worst: up to 8 (time, seconds late, on the cluster's clock) of its latest entries.
     """
 
@@ -45,11 +48,38 @@ class Lateness:
     share: float
     operations: int
     ranks: int
+    clocked: bool
     worst: tuple[tuple[float, float], ...]
 
 
-def latenesses(cluster: Cluster) -> dict[str, list[Lateness]]:
-    """Communicator → lateness of each rank that left entries in it."""
+@dataclass(frozen=True)
+class HostLateness:
+    """How late the cards of one host entered the collectives of one communicator, all together.
+
+    Attributes:
+        seconds: median, against the median host.
+        last: share of the operations in which the host came last.
+        share: ``seconds`` as a share of the time between operations.
+    """
+
+    members: tuple[Member, ...]
+    seconds: float
+    last: float
+    share: float
+    operations: int
+    hosts: int
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What the entries of one communicator say."""
+
+    ranks: tuple[Lateness, ...]
+    hosts: tuple[HostLateness, ...]
+
+
+def latenesses(cluster: Cluster) -> dict[str, Measured]:
+    """Communicator → lateness of each rank and host that left entries in it."""
     users: dict[str, list[Member]] = defaultdict(list)
     for member in cluster.members:
         for comm, entries in member.trace.entries.items():
@@ -62,39 +92,37 @@ def latenesses(cluster: Cluster) -> dict[str, list[Lateness]]:
     }
 
 
-def _measure(comm: str, members: list[Member]) -> list[Lateness]:
+def _measure(comm: str, members: list[Member]) -> Measured | None:
     sequences = [_sorted(member, comm) for member in members]
     rows = _paired(sequences)
     if len(rows) < MIN_OPERATIONS:
-        return []
+        return None
     if len(rows) > MAX_OPERATIONS:
         step = len(rows) / MAX_OPERATIONS
         rows = [rows[int(index * step)] for index in range(MAX_OPERATIONS)]
-    count = len(members)
-    late: list[list[float]] = [[] for _ in members]
-    worst: list[list[tuple[float, float]]] = [[] for _ in members]
-    lasts = [0] * count
-    for row in rows:
-        known = [time for time in row if time is not None]
-        # Against the median; of two ranks each is measured against the other.
-        middle = median(known) if len(known) > 2 else min(known)
-        latest = max(known)
-        for index, time in enumerate(row):
-            if time is None:
-                continue
-            late[index].append(time - middle)
-            worst[index].append((time, time - middle))
-            if time == latest:
-                lasts[index] += 1
+    # Lateness against the median; of two ranks each is measured against the first.
+    late = [[None if time is None else time - centre for time in row] for row, centre in _centred(rows)]
     gap = _gap(rows)
-    result = []
+    common = _host_medians(members, late)
+    hosts = _hosts(members, late, common, gap)
+    base = [common.get(member.card.host, 0.0) for member in members]
+    lasts = [0] * len(members)
+    for row in late:
+        own = [-1e18 if value is None else value - base[index] for index, value in enumerate(row)]
+        lasts[own.index(max(own))] += 1
+    ranks = []
     for index, member in enumerate(members):
-        values = late[index]
+        values = [value - base[index] for row in late if (value := row[index]) is not None]
         if len(values) < MIN_OPERATIONS:
             continue
         centre = median(values)
         spread = median(abs(value - centre) for value in values) * _MAD
-        result.append(
+        entered = [
+            (time, value - base[index])
+            for row, own in zip(rows, late, strict=True)
+            if (time := row[index]) is not None and (value := own[index]) is not None
+        ]
+        ranks.append(
             Lateness(
                 member,
                 comm,
@@ -103,11 +131,69 @@ def _measure(comm: str, members: list[Member]) -> list[Lateness]:
                 lasts[index] / len(values),
                 centre / gap if gap > 0 else 0.0,
                 len(values),
-                count,
-                tuple(sorted(sorted(worst[index], key=lambda item: -item[1])[:8])),
+                len(members),
+                member.card.host not in common and len({m.card.host for m in members}) > 1,
+                tuple(sorted(sorted(entered, key=lambda item: -item[1])[:8])),
             )
         )
-    return result
+    return Measured(tuple(ranks), hosts)
+
+
+def _centred(rows: list[list[float | None]]) -> Iterator[tuple[list[float | None], float]]:
+    for row in rows:
+        known = [time for time in row if time is not None]
+        yield row, median(known) if len(known) > 2 else min(known)
+
+
+def _host_medians(members: list[Member], late: list[list[float | None]]) -> dict[str | None, float]:
+    """Host → what its ranks' lateness has in common; only of hosts with enough ranks to tell."""
+    columns: dict[str | None, list[int]] = defaultdict(list)
+    for index, member in enumerate(members):
+        columns[member.card.host].append(index)
+    if len(columns) < 2:
+        return {}
+    common = {}
+    for host, indices in columns.items():
+        if len(indices) < _HOST_RANKS:
+            continue
+        centres = [
+            median(values)
+            for index in indices
+            if (values := [value for row in late if (value := row[index]) is not None])
+        ]
+        if centres:
+            common[host] = median(centres)
+    return common
+
+
+def _hosts(
+    members: list[Member], late: list[list[float | None]], common: dict[str | None, float], gap: float
+) -> tuple[HostLateness, ...]:
+    if len(common) < 2:
+        return ()
+    columns = {
+        host: [index for index, member in enumerate(members) if member.card.host == host] for host in common
+    }
+    lasts: dict[str | None, int] = dict.fromkeys(common, 0)
+    for row in late:
+        centres = {
+            host: median(values)
+            for host, indices in columns.items()
+            if (values := [value for index in indices if (value := row[index]) is not None])
+        }
+        lasts[max(centres, key=centres.__getitem__)] += 1
+    middle = median(common.values())
+    return tuple(
+        HostLateness(
+            tuple(members[index] for index in columns[host]),
+            seconds - middle,
+            lasts[host] / len(late),
+            (seconds - middle) / gap if gap > 0 else 0.0,
+            len(late),
+            len(common),
+        )
+        for host, seconds in common.items()
+    )
 
 
 def _sorted(member: Member, comm: str) -> tuple[list[float], list[int]]:
@@ -180,46 +266,74 @@ def _gap(rows: list[list[float | None]]) -> float:
     return sum(gaps) / len(gaps) if gaps else 0.0
 
 
-def late_arrivals(case: Case, measured: dict[str, list[Lateness]]) -> Iterator[Candidate]:
+def late_arrivals(case: Case, measured: dict[str, Measured]) -> Iterator[Candidate]:
     """Accuse the ranks that come late in every communicator they share; those late in some only follow."""
     by_member: dict[int, list[Lateness]] = defaultdict(list)
     usual: dict[str, float] = {}
     for comm, found in measured.items():
-        centres = [lateness.seconds for lateness in found]
+        centres = [lateness.seconds for lateness in found.ranks]
+        if not centres:
+            continue
         middle = median(centres)
-        usual[comm] = median(abs(centre - middle) for centre in centres) * _MAD if len(found) > 2 else 0.0
-        for lateness in found:
+        usual[comm] = median(abs(centre - middle) for centre in centres) * _MAD if len(centres) > 2 else 0.0
+        for lateness in found.ranks:
             by_member[id(lateness.member)].append(lateness)
-    late: list[tuple[float, Member, list[Lateness]]] = []
-    for found in by_member.values():
-        if all(_is_late(lateness, usual[lateness.comm]) for lateness in found):
-            weight = sum(lateness.seconds * lateness.operations for lateness in found)
-            late.append((weight, found[0].member, found))
-    if not late:
-        return
+    late: list[tuple[float, list[Lateness]]] = []
+    for own in by_member.values():
+        noise = case.cluster.clock_noise.get(own[0].member.card.host, float("inf"))
+        if all(
+            _is_late(lateness, usual[lateness.comm])
+            and (not lateness.clocked or lateness.seconds > 3 * noise)
+            for lateness in own
+        ):
+            late.append((sum(lateness.seconds * lateness.operations for lateness in own), own))
     late.sort(key=lambda item: -item[0])
-    worst = late[0][0]
-    named = [item for item in late if item[0] >= worst / 3]
-    hosts = {member.card.host for _, member, _ in named}
-    total = len(by_member)
-    if len(named) > max(1, total // 2):
-        return
-    cards = [member.card for _, member, _ in named]
-    main = max(late[0][2], key=lambda lateness: lateness.operations)
-    whole = len(hosts) == 1 and len(named) > 1
-    subject = f"every card of {named[0][1].card.host}" if whole else cards[0].label()
-    confidence = min(0.93, 0.55 + 0.2 * main.last + 0.2 * min(1.0, main.operations / 50))
-    if len(named) > 1 and not whole:
-        confidence *= 0.8
-    yield Candidate(
+    named = [own for weight, own in late if weight >= late[0][0] / 3]
+    if named and len(named) <= max(1, len(by_member) // 4):
+        yield _late_cards(named)
+    yield from _late_hosts(case, measured)
+
+
+def _late_cards(named: list[list[Lateness]]) -> Candidate:
+    cards = [own[0].member.card for own in named]
+    main = max(named[0], key=lambda lateness: lateness.operations)
+    score = min(0.93, 0.55 + 0.2 * main.last + 0.2 * min(1.0, main.operations / 50))
+    return Candidate(
         "late-arrival",
         cards,
-        confidence,
-        f"{subject} entered the collectives {main.seconds * 1000:.0f} ms after the others in the median of "
-        f"{main.operations} operations ({main.share:.0%} of the time between them), "
+        score if len(cards) == 1 else score * 0.85,
+        f"{cards[0].label()} entered the collectives {main.seconds * 1000:.0f} ms after the others in the "
+        f"median of {main.operations} operations ({main.share:.0%} of the time between them), "
         f"and last in {main.last:.0%} of them",
         straggler=True,
     )
+
+
+def _late_hosts(case: Case, measured: dict[str, Measured]) -> Iterator[Candidate]:
+    """Accuse a host whose cards come late together, by more than the clocks may be wrong."""
+    for found in measured.values():
+        centres = [host.seconds for host in found.hosts]
+        if len(centres) < 2:
+            continue
+        usual = median(abs(centre) for centre in centres) * _MAD
+        for host in found.hosts:
+            name = host.members[0].card.host
+            noise = case.cluster.clock_noise.get(name, float("inf"))
+            if (
+                host.seconds > 4 * usual
+                and host.seconds > 3 * noise
+                and host.share >= _MIN_SHARE
+                and host.last > 0.5
+            ):
+                yield Candidate(
+                    "late-host",
+                    [member.card for member in host.members],
+                    min(0.9, 0.5 + 0.2 * host.last + 0.2 * min(1.0, host.operations / 50)),
+                    f"all cards of {name} entered the collectives {host.seconds * 1000:.0f} ms after the "
+                    f"others in the median of {host.operations} operations ({host.share:.0%} of the time between "
+                    "them): the host is slow",
+                    straggler=True,
+                )
 
 
 def _is_late(lateness: Lateness, usual: float) -> bool:
@@ -233,11 +347,11 @@ def _is_late(lateness: Lateness, usual: float) -> bool:
     )
 
 
-def marks(measured: dict[str, list[Lateness]], accused: set[Card]) -> dict[int, list[Mark]]:
+def marks(measured: dict[str, Measured], accused: set[Card]) -> dict[int, list[Mark]]:
     """Late entries for the lanes of the accused, in seconds since 1970."""
     result: dict[int, list[Mark]] = defaultdict(list)
     for found in measured.values():
-        for lateness in found:
+        for lateness in found.ranks:
             if lateness.member.card not in accused:
                 continue
             for time, seconds in lateness.worst:

@@ -92,6 +92,7 @@ class Cluster:
         notes: what was set aside.
         limits: seconds by name: ``connect`` and ``exec``.
         addresses: network address → (host, device), from reports of the hosts.
+        clock_noise: host → seconds by which its clock may still be wrong; infinite where nothing says.
     """
 
     members: list[Member]
@@ -102,6 +103,7 @@ class Cluster:
     notes: list[str]
     limits: dict[str, float]
     addresses: dict[str, tuple[str | None, int]]
+    clock_noise: dict[str | None, float]
 
     def __post_init__(self) -> None:
         """Index the members."""
@@ -184,10 +186,10 @@ def build(collector: Collector) -> Cluster:
         member.world = member.ranks[world][0] if world in member.ranks else member.card.rank
         if member.world != member.card.rank:
             member.card = Card(member.card.host, member.card.device, member.world, member.card.pid)
-    clocks = _align(job, system)
+    clocks, noise = _align(job, system)
     hosts = {member.card.host for member in job}
     system = [member for member in system if not hosts or member.card.host in hosts]
-    return Cluster(job, system, size, world, clocks, notes, _limits(job), collector.addresses)
+    return Cluster(job, system, size, world, clocks, notes, _limits(job), collector.addresses, noise)
 
 
 def _without_copies(traces: list[Trace], notes: list[str]) -> list[Trace]:
@@ -372,10 +374,10 @@ _STARTS = ("setup-agent", "comm-init-entry", "hcom-init")
 _NOISE = 0.5
 
 
-def _align(job: list[Member], system: list[Member]) -> list[Clock]:
-    """Set every member's offsets; return those of hosts whose clock was off."""
+def _align(job: list[Member], system: list[Member]) -> tuple[list[Clock], dict[str | None, float]]:
+    """Set every member's offsets; return those of hosts whose clock was off, and what may still be wrong."""
     hosts = sorted({member.card.host for member in job if member.card.host is not None})
-    offsets, pairs = _host_offsets(job, hosts)
+    offsets, pairs, noise = _host_offsets(job, hosts)
     for member in [*job, *system]:
         host = member.card.host
         if host is not None:
@@ -387,14 +389,17 @@ def _align(job: list[Member], system: list[Member]) -> list[Clock]:
         member.offset += (
             shift.get(member.card.host, shift.get(None, 0.0)) if member.card.device is not None else 0
         )
-    return [
+    clocks = [
         Clock(host, round(offset, 3), pairs[host])
         for host, offset in sorted(offsets.items())
         if abs(offset) >= _NOISE
     ]
+    return clocks, noise
 
 
-def _host_offsets(job: list[Member], hosts: list[str]) -> tuple[dict[str, float], dict[str, int]]:
+def _host_offsets(
+    job: list[Member], hosts: list[str]
+) -> tuple[dict[str, float], dict[str, int], dict[str | None, float]]:
     """Estimate how far each host's clock runs ahead of the cluster's median.
 
     Leaving a communicator's set-up is a barrier: all ranks do it within milliseconds, so those lines are
@@ -402,8 +407,10 @@ def _host_offsets(job: list[Member], hosts: list[str]) -> tuple[dict[str, float]
     """
     offsets = dict.fromkeys(hosts, 0.0)
     pairs = dict.fromkeys(hosts, 0)
+    noise: dict[str | None, float] = dict.fromkeys(hosts, float("inf"))
     if len(hosts) < 2:
-        return offsets, pairs
+        return offsets, pairs, noise
+    spread = _barrier_spread(job)
     exact = _differences(job, _BARRIERS)
     rough = _differences(job, _STARTS)
     entries = _entry_differences(job)
@@ -411,6 +418,7 @@ def _host_offsets(job: list[Member], hosts: list[str]) -> tuple[dict[str, float]
         if exact.get(host):
             offsets[host] = median(exact[host])
             pairs[host] = len(exact[host])
+            noise[host] = spread
         elif entries.get(host):
             offsets[host] = median(entries[host])
             pairs[host] = len(entries[host])
@@ -420,7 +428,22 @@ def _host_offsets(job: list[Member], hosts: list[str]) -> tuple[dict[str, float]
             if zone and abs(difference - zone) <= 300:
                 offsets[host] = zone
                 pairs[host] = len(rough[host])
-    return offsets, pairs
+    return offsets, pairs, noise
+
+
+def _barrier_spread(job: list[Member]) -> float:
+    """How far apart the ranks of one host, on one clock, write the lines of a barrier."""
+    moments: dict[tuple[str, str | None], list[float]] = defaultdict(list)
+    for member in job:
+        for group in member.signed(*_BARRIERS):
+            if group.first is not None:
+                moments[group.sign, member.card.host].append(group.first)
+    spreads = [
+        median(abs(time - median(times)) for time in times) * 1.4826
+        for times in moments.values()
+        if len(times) > 2
+    ]
+    return max(median(spreads), 0.002) if spreads else float("inf")
 
 
 def _differences(job: list[Member], signs: tuple[str, ...]) -> dict[str, list[float]]:

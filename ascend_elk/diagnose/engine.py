@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from ascend_elk.cann import Version
 from ascend_elk.diagnose.advice import remediation, sentence_zh
-from ascend_elk.diagnose.arrivals import Lateness, late_arrivals, latenesses, marks, never_entered
+from ascend_elk.diagnose.arrivals import Measured, late_arrivals, latenesses, marks, never_entered
 from ascend_elk.diagnose.case import Candidate, Case, Trouble, incident
 from ascend_elk.diagnose.cluster import build
 from ascend_elk.diagnose.collect import Collector, EventLike
@@ -61,7 +61,7 @@ def conclude(
 def _verdict(
     case: Case,
     candidates: list[Candidate],
-    measured: dict[str, list[Lateness]],
+    measured: dict[str, Measured],
     catalogue: Codes | None,
     version: Version | None,
 ) -> Verdict:
