@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
 
 from ascend_elk.cann import VersionRange
 from ascend_elk.content import content_dir
@@ -110,19 +112,33 @@ class CodeRule(_Content):
 
 
 class Extractor(_Versioned):
-    """A fact pulled out of a message that holds one of the literals."""
+    """A fact pulled out of a message that holds one of the literals.
+
+    ``pattern`` is searched in the message. Where a match always starts with one of the literals, ``follows``
+    is written instead, the pattern of what comes after it; ``pattern`` is then made of both.
+    """
 
     name: str
     contains: tuple[str, ...] = Field(min_length=1)
     modules: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
     pattern: str | None = None
+    follows: str | None = None
     scale: dict[str, float] = {}
     set: Fields = {}
     signal: tuple[str, ...] = ()
     code: CodeRule | None = None
     all: bool = False
     samples: tuple[MessageSample, ...] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _compose(self) -> Extractor:
+        if self.follows is not None:
+            if self.pattern is not None:
+                raise ValueError("give pattern or follows, not both")
+            literals = "|".join(re.sub(r"([\\.^$|?*+()\[\]{}])", r"\\\1", text) for text in self.contains)
+            object.__setattr__(self, "pattern", f"(?:{literals}){self.follows}")
+        return self
 
 
 class SourcePath(_Versioned):
@@ -162,10 +178,9 @@ class Levels(_Content):
     spellings: dict[str, dict[str, str]]
 
 
-class Definitions(BaseModel):
+@dataclass(frozen=True)
+class Definitions:
     """All of ``grok/``, of all versions."""
-
-    model_config = ConfigDict(frozen=True, arbitrary_types_allowed=True)
 
     grok: GrokLibrary
     formats: dict[str, LineFormat]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ahocorasick_rs import AhoCorasick
+from ahocorasick_rs import AhoCorasick, Implementation
 
 from ascend_elk.formats.definitions import Extractor, HeadlineRule
 from ascend_elk.formats.grok import GrokLibrary
@@ -40,6 +40,7 @@ class _Compiled:
     modules: frozenset[str]
     exclude: tuple[str, ...]
     search: re.Pattern[str] | None
+    follows: bool
     setters: tuple[tuple[int, str, Callable[[str], Any] | None, float | None], ...]
     constants: tuple[tuple[str, Any], ...]
     signals: tuple[str, ...]
@@ -51,8 +52,9 @@ class _Compiled:
 
 def _compile(extractor: Extractor, grok: GrokLibrary) -> _Compiled:
     search, setters, code_group = None, [], 0
-    if extractor.pattern is not None:
-        pattern = grok.to_python(extractor.pattern)
+    text = extractor.follows or extractor.pattern
+    if text is not None:
+        pattern = grok.to_python(text)
         search = pattern.compiled
         for group, capture in enumerate(pattern.captures, 1):
             if capture.field == "code":
@@ -64,6 +66,7 @@ def _compile(extractor: Extractor, grok: GrokLibrary) -> _Compiled:
         modules=frozenset(extractor.modules),
         exclude=extractor.exclude,
         search=search,
+        follows=extractor.follows is not None,
         setters=tuple(setters),
         constants=tuple(extractor.set.items()),
         signals=extractor.signal,
@@ -90,7 +93,8 @@ class Extraction:
             for literal in extractor.contains:
                 users.setdefault(literal, []).append(index)
         self._by_literal = list(users.values())
-        self._find = AhoCorasick(list(users) or ["\0never\0"]).find_matches_as_indexes
+        automaton = AhoCorasick(list(users) or ["\0never\0"], implementation=Implementation.DFA)
+        self._find = automaton.find_matches_as_indexes
 
     def apply(self, message: str, fields: dict[str, Any]) -> None:
         """Add to ``fields`` what the message says; fields that are set already stay."""
@@ -98,21 +102,37 @@ class Extraction:
         if not hits:
             return
         by_literal = self._by_literal
-        wanted = sorted({index for hit in hits for index in by_literal[hit[0]]})
+        wanted: dict[int, list[int]] = {}
+        for literal, _, end in hits:
+            for index in by_literal[literal]:
+                if index in wanted:
+                    wanted[index].append(end)
+                else:
+                    wanted[index] = [end]
         codes: list[str] = []
-        for index in wanted:
-            self._run(self._extractors[index], message, fields, codes)
+        for index in sorted(wanted):
+            self._run(self._extractors[index], message, wanted[index], fields, codes)
         if codes:
             fields["ascend.error.codes"] = codes
             fields["error.code"] = self.headline(codes)
 
-    def _run(self, extractor: _Compiled, message: str, fields: dict[str, Any], codes: list[str]) -> None:
+    def _run(
+        self, extractor: _Compiled, message: str, ends: list[int], fields: dict[str, Any], codes: list[str]
+    ) -> None:
         if extractor.modules and fields.get("ascend.module") not in extractor.modules:
             return
         if extractor.exclude and any(literal in message for literal in extractor.exclude):
             return
         if extractor.search is not None:
-            match = extractor.search.search(message)
+            match = None
+            if extractor.follows:
+                # The literals' places are known: what follows one need not be searched for.
+                for end in ends:
+                    match = extractor.search.match(message, end)
+                    if match is not None:
+                        break
+            else:
+                match = extractor.search.search(message)
             if match is None:
                 return
             for group, field, convert, scale in extractor.setters:
@@ -124,8 +144,7 @@ class Extraction:
                     value = round(value * scale) if convert is int else value * scale
                 fields[field] = value
             if extractor.code_group:
-                matches = extractor.search.finditer(message) if extractor.all else (match,)
-                for found in matches:
+                for found in _all(extractor, message, ends) if extractor.all else (match,):
                     text = found.group(extractor.code_group)
                     code = f"{extractor.family}:{extractor.normalise(text)}" if text else ""
                     if code and code not in codes:
@@ -143,3 +162,15 @@ class Extraction:
                 if code.startswith(family) and (matches is None or matches(code[len(family) :])):
                     return code[len(family) :]
         return codes[0].partition(":")[2]
+
+
+def _all(extractor: _Compiled, message: str, ends: list[int]) -> Iterator[re.Match[str]]:
+    """Every match of an extractor that has found one."""
+    assert extractor.search is not None  # noqa: S101 - told by the caller
+    if not extractor.follows:
+        yield from extractor.search.finditer(message)
+        return
+    for end in ends:
+        match = extractor.search.match(message, end)
+        if match is not None:
+            yield match
