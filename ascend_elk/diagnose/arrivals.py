@@ -14,12 +14,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from statistics import median
 
-from ascend_elk.diagnose.case import Candidate, Case
+from ascend_elk.diagnose.case import Candidate, Case, Trouble
 from ascend_elk.diagnose.cluster import Cluster, Member
+from ascend_elk.diagnose.collect import Group
 from ascend_elk.diagnose.model import Card, Mark
 
 MIN_OPERATIONS = 8
 MAX_OPERATIONS = 400
+_MAX_KINDS = 4
 _MIN_SHARE = 0.02  # lateness below this share of the time between operations is nobody's fault
 _HOST_RANKS = 3  # ranks a host needs for what they have in common to be told from one slow card
 _MAD = 1.4826  # makes the median absolute deviation comparable to a standard deviation
@@ -78,8 +80,8 @@ class Measured:
     hosts: tuple[HostLateness, ...]
 
 
-def latenesses(cluster: Cluster) -> dict[str, Measured]:
-    """Communicator → lateness of each rank and host that left entries in it."""
+def latenesses(cluster: Cluster) -> dict[str, list[Measured]]:
+    """Communicator → lateness of each rank and host that left entries in it, by kind of operation."""
     users: dict[str, list[Member]] = defaultdict(list)
     for member in cluster.members:
         for comm, entries in member.trace.entries.items():
@@ -92,17 +94,36 @@ def latenesses(cluster: Cluster) -> dict[str, Measured]:
     }
 
 
-def _measure(comm: str, members: list[Member]) -> Measured | None:
+def _measure(comm: str, members: list[Member]) -> list[Measured]:
+    """Measure each kind of operation apart: only those after a stretch of computing show who is slow."""
     sequences = [_sorted(member, comm) for member in members]
-    rows = _paired(sequences)
-    if len(rows) < MIN_OPERATIONS:
-        return None
+    rows, shapes = _paired(sequences)
+    moments = [median(time for time in row if time is not None) for row in rows]
+    kinds: dict[int, list[int]] = defaultdict(list)
+    before: dict[int, float] = defaultdict(float)
+    for index, shape in enumerate(shapes):
+        kinds[shape].append(index)
+        if index:
+            before[shape] += max(0.0, moments[index] - moments[index - 1])
+    usable = [shape for shape, indices in kinds.items() if len(indices) >= MIN_OPERATIONS]
+    if not usable:
+        usable, kinds = [0], {0: list(range(len(rows)))}
+    usable.sort(key=lambda shape: -before[shape])
+    result = []
+    for shape in usable[:_MAX_KINDS]:
+        chosen = [rows[index] for index in kinds[shape]]
+        if len(chosen) >= MIN_OPERATIONS:
+            result.append(_measure_kind(comm, members, chosen))
+    return result
+
+
+def _measure_kind(comm: str, members: list[Member], rows: list[list[float | None]]) -> Measured:
+    gap = _gap(rows)
     if len(rows) > MAX_OPERATIONS:
         step = len(rows) / MAX_OPERATIONS
         rows = [rows[int(index * step)] for index in range(MAX_OPERATIONS)]
     # Lateness against the median; of two ranks each is measured against the first.
     late = [[None if time is None else time - centre for time in row] for row, centre in _centred(rows)]
-    gap = _gap(rows)
     common = _host_medians(members, late)
     hosts = _hosts(members, late, common, gap)
     base = [common.get(member.card.host, 0.0) for member in members]
@@ -208,11 +229,17 @@ def _sorted(member: Member, comm: str) -> tuple[list[float], list[int]]:
     )
 
 
-def _paired(sequences: list[tuple[list[float], list[int]]]) -> list[list[float | None]]:
-    """Bring the entries of the same operation together: one row for each operation, one column a rank."""
+def _paired(
+    sequences: list[tuple[list[float], list[int]]],
+) -> tuple[list[list[float | None]], list[int]]:
+    """Bring the entries of the same operation together.
+
+    Returns:
+        One row for each operation, one column a rank; and the kind of each row's operation.
+    """
     first_shapes = sequences[0][1]
     if all(shapes == first_shapes for _, shapes in sequences):
-        return [list(row) for row in zip(*(times for times, _ in sequences), strict=True)]
+        return [list(row) for row in zip(*(times for times, _ in sequences), strict=True)], first_shapes
     # Lines are missing somewhere: pair by what was entered and by nearness in time to a full rank.
     times, shapes = max(sequences, key=lambda sequence: len(sequence[0]))
     rows: list[list[float | None]] = [[None] * len(sequences) for _ in times]
@@ -232,7 +259,8 @@ def _paired(sequences: list[tuple[list[float], list[int]]]) -> list[list[float |
         for near, (_, row) in used.items():
             rows[row][column] = near
     enough = max(2, len(sequences) // 2)
-    return [row for row in rows if sum(time is not None for time in row) >= enough]
+    full = [index for index, row in enumerate(rows) if sum(time is not None for time in row) >= enough]
+    return [rows[index] for index in full], [shapes[index] for index in full]
 
 
 def _lag(times: list[float], shapes: list[int], by_shape: dict[int, array[float]]) -> float:
@@ -262,39 +290,38 @@ def _nearest(times: array[float] | None, time: float) -> float | None:
 def _gap(rows: list[list[float | None]]) -> float:
     moments = [median(time for time in row if time is not None) for row in rows]
     gaps = [later - earlier for earlier, later in itertools.pairwise(moments) if later > earlier]
-    # The typical step: short gaps within a step say nothing about how long a step computes.
     return sum(gaps) / len(gaps) if gaps else 0.0
 
 
-def late_arrivals(case: Case, measured: dict[str, Measured]) -> Iterator[Candidate]:
+def late_arrivals(case: Case, measured: dict[str, list[Measured]]) -> Iterator[Candidate]:
     """Accuse the ranks that come late in every communicator they share; those late in some only follow."""
-    by_member: dict[int, list[Lateness]] = defaultdict(list)
-    usual: dict[str, float] = {}
-    for comm, found in measured.items():
-        centres = [lateness.seconds for lateness in found.ranks]
-        if not centres:
-            continue
-        middle = median(centres)
-        usual[comm] = median(abs(centre - middle) for centre in centres) * _MAD if len(centres) > 2 else 0.0
-        for lateness in found.ranks:
-            by_member[id(lateness.member)].append(lateness)
+    by_member: dict[int, dict[str, Lateness]] = defaultdict(dict)
+    clear: set[tuple[int, str]] = set()
+    for comm, kinds in measured.items():
+        for found in kinds:
+            centres = [lateness.seconds for lateness in found.ranks]
+            middle = median(centres) if centres else 0.0
+            usual = median(abs(centre - middle) for centre in centres) * _MAD if len(centres) > 2 else 0.0
+            for lateness in found.ranks:
+                key = id(lateness.member)
+                noise = case.cluster.clock_noise.get(lateness.member.card.host, float("inf"))
+                if _is_late(lateness, usual) and (not lateness.clocked or lateness.seconds > 3 * noise):
+                    clear.add((key, comm))
+                known = by_member[key].get(comm)
+                if known is None or lateness.seconds > known.seconds:
+                    by_member[key][comm] = lateness
     late: list[tuple[float, list[Lateness]]] = []
-    for own in by_member.values():
-        noise = case.cluster.clock_noise.get(own[0].member.card.host, float("inf"))
-        if all(
-            _is_late(lateness, usual[lateness.comm])
-            and (not lateness.clocked or lateness.seconds > 3 * noise)
-            for lateness in own
-        ):
-            late.append((sum(lateness.seconds * lateness.operations for lateness in own), own))
+    for key, own in by_member.items():
+        if all((key, comm) in clear for comm in own):
+            late.append((sum(lateness.seconds for lateness in own.values()), list(own.values())))
     late.sort(key=lambda item: -item[0])
     named = [own for weight, own in late if weight >= late[0][0] / 3]
     if named and len(named) <= max(1, len(by_member) // 4):
-        yield _late_cards(named)
+        yield _late_cards(case, named)
     yield from _late_hosts(case, measured)
 
 
-def _late_cards(named: list[list[Lateness]]) -> Candidate:
+def _late_cards(case: Case, named: list[list[Lateness]]) -> Candidate:
     cards = [own[0].member.card for own in named]
     main = max(named[0], key=lambda lateness: lateness.operations)
     score = min(0.93, 0.55 + 0.2 * main.last + 0.2 * min(1.0, main.operations / 50))
@@ -306,12 +333,34 @@ def _late_cards(named: list[list[Lateness]]) -> Candidate:
         f"median of {main.operations} operations ({main.share:.0%} of the time between them), "
         f"and last in {main.last:.0%} of them",
         straggler=True,
+        proof=_proof(case, main.comm, main.member),
     )
 
 
-def _late_hosts(case: Case, measured: dict[str, Measured]) -> Iterator[Candidate]:
+def _proof(case: Case, comm: str, member: Member) -> list[tuple[Trouble, str]]:
+    """Show the same entry of the late card and of a peer."""
+    proof = []
+    for one, what in ((member, "the late card enters"), (_peer(case, comm, member), "a peer enters")):
+        example = one.trace.entries[comm].example if one is not None else None
+        if one is not None and example is not None:
+            group = Group("collective", "begin", count=one.trace.entries[comm].total, examples=[example])
+            group.first = group.last = example.time
+            proof.append((Trouble(one, group, one.aligned(example.time)), f"{what} its tenth operation"))
+    return proof
+
+
+def _peer(case: Case, comm: str, member: Member) -> Member | None:
+    peers = [
+        other
+        for other in case.cluster.members
+        if other is not member and comm in other.trace.entries and other.trace.entries[comm].example
+    ]
+    return min(peers, key=lambda other: other.card.host != member.card.host, default=None)
+
+
+def _late_hosts(case: Case, measured: dict[str, list[Measured]]) -> Iterator[Candidate]:
     """Accuse a host whose cards come late together, by more than the clocks may be wrong."""
-    for found in measured.values():
+    for comm, found in ((comm, kind) for comm, kinds in measured.items() for kind in kinds):
         centres = [host.seconds for host in found.hosts]
         if len(centres) < 2:
             continue
@@ -330,9 +379,10 @@ def _late_hosts(case: Case, measured: dict[str, Measured]) -> Iterator[Candidate
                     [member.card for member in host.members],
                     min(0.9, 0.5 + 0.2 * host.last + 0.2 * min(1.0, host.operations / 50)),
                     f"all cards of {name} entered the collectives {host.seconds * 1000:.0f} ms after the "
-                    f"others in the median of {host.operations} operations ({host.share:.0%} of the time between "
-                    "them): the host is slow",
+                    f"others in the median of {host.operations} operations ({host.share:.0%} of the time "
+                    "between them): the host is slow",
                     straggler=True,
+                    proof=_proof(case, comm, host.members[0]),
                 )
 
 
@@ -347,10 +397,10 @@ def _is_late(lateness: Lateness, usual: float) -> bool:
     )
 
 
-def marks(measured: dict[str, Measured], accused: set[Card]) -> dict[int, list[Mark]]:
+def marks(measured: dict[str, list[Measured]], accused: set[Card]) -> dict[int, list[Mark]]:
     """Late entries for the lanes of the accused, in seconds since 1970."""
     result: dict[int, list[Mark]] = defaultdict(list)
-    for found in measured.values():
+    for found in (kind for kinds in measured.values() for kind in kinds):
         for lateness in found.ranks:
             if lateness.member.card not in accused:
                 continue

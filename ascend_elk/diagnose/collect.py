@@ -23,9 +23,11 @@ MAX_ENTRIES = 2048
 MAX_COMMUNICATORS = 64
 MAX_EXAMPLES = 4
 _MAX_TEXT = 600
+_EXAMPLE = 10
 _TABLE_WINDOW = 5.0  # seconds between a line and the rows that detail it
 
 _TROUBLE = {"ERROR", "CRITICAL", "FATAL"}
+_HARMLESS = {"DEBUG", "INFO", "WARNING", "WARN", "TRACE"}
 _CAUSE_SIGNALS = {"ecc", "oom", "aicore", "aicpu", "device-lost", "hardware", "disk-full", "compile", "sdma"}
 _TIMEOUT_SIGNALS = {"timeout", "hang"}
 
@@ -66,6 +68,7 @@ class Group:
 
     Attributes:
         sign: name of the sign, or the masked text of an error that bears none.
+        known: it is a sign.
         role: what such a line means.
         on_device: written by the device side, with its clock.
         unsynchronised: written before the device's clock was set.
@@ -78,6 +81,7 @@ class Group:
     weight: float = 0.0
     side: str | None = None
     phase: str | None = None
+    known: bool = True
     on_device: bool = False
     unsynchronised: bool = False
     count: int = 0
@@ -142,6 +146,8 @@ class Entries:
     times: array[float] = field(default_factory=lambda: array("d"))
     shapes: array[int] = field(default_factory=lambda: array("L"))
     total: int = 0
+    example: Record | None = None
+    """Its tenth entry: past the warm-up, and the same operation on every rank that lost no lines."""
 
     def add(self, time: float, shape: int) -> None:
         """Note one entry."""
@@ -162,6 +168,7 @@ class Entries:
         self.times.extend(other.times)
         self.shapes.extend(other.shapes)
         self.total += other.total
+        self.example = self.example or other.example
         self.trim()
 
 
@@ -232,7 +239,7 @@ class Trace:
             known = self.group(key, group.sign, group.role)
             if known.count == 0:
                 known.weight, known.side, known.phase = group.weight, group.side, group.phase
-                known.on_device = group.on_device
+                known.on_device, known.known = group.on_device, group.known
             known.merge(group)
         for comm, entries in other.entries.items():
             self.entries.setdefault(comm, Entries()).merge(entries)
@@ -316,7 +323,9 @@ class Collector:
             trace.span(time, trace.key is not None and fields.get("ascend.source") == "device")
         if recognised is not None:
             self._recognised(event, trace, time, level, path, *recognised)
-        elif level in _TROUBLE or fields.get("ascend.error.codes") or fields.get("ascend.signal"):
+        elif level in _TROUBLE or (
+            level not in _HARMLESS and (fields.get("ascend.error.codes") or fields.get("ascend.signal"))
+        ):
             self._unrecognised(event, trace, time, level, path)
 
     def _trace(self, fields: Mapping[str, Any], key: ProcessKey | None, facts: Mapping[str, str]) -> Trace:
@@ -353,7 +362,9 @@ class Collector:
             role = "context"
         if role == "begin":
             if time is not None:
-                _enter(trace, time, facts)
+                entries = _enter(trace, time, facts)
+                if entries is not None and entries.total == _EXAMPLE:
+                    entries.example = _record(event, time, level, path, facts)
             return
         if role == "end":
             if "cost" in facts:
@@ -404,8 +415,6 @@ class Collector:
         fields = event.fields
         signals = set(fields.get("ascend.signal") or ())
         codes = fields.get("ascend.error.codes") or ()
-        if level == "WARNING" and not codes:
-            return
         role, weight = _judge(signals, codes, level)
         if role is None:
             return
@@ -413,6 +422,7 @@ class Collector:
         on_device = fields.get("ascend.source") == "device"
         group = trace.group(("error", template, str(on_device)), template, role)
         if group.count == 0:
+            group.known = False
             group.weight = weight
             group.on_device = on_device
         group.unsynchronised |= bool(fields.get("ascend.clock.unsynchronised"))
@@ -438,17 +448,18 @@ _KEY_FACTS = (
 )
 
 
-def _enter(trace: Trace, time: float, facts: dict[str, str]) -> None:
+def _enter(trace: Trace, time: float, facts: dict[str, str]) -> Entries | None:
     tag = facts.get("tag", "")
     # The tag is the operation's name, an underscore and the communicator.
     comm = facts.get("comm") or tag.partition("_")[2] or tag
     entries = trace.entries.get(comm)
     if entries is None:
         if len(trace.entries) >= MAX_COMMUNICATORS:
-            return
+            return None
         entries = trace.entries[comm] = Entries()
     shape = f"{facts.get('op')} {facts.get('count')} {facts.get('dtype')}"
     entries.add(time, zlib.crc32(shape.encode()))
+    return entries
 
 
 def _record(event: EventLike, time: float | None, level: str, path: str, facts: dict[str, str]) -> Record:
@@ -520,6 +531,8 @@ def _judge(signals: set[str], codes: Iterable[str], level: str) -> tuple[str | N
         return "cause", 0.6
     if codes:
         return "cause", 0.5
+    if level in ("CRITICAL", "FATAL"):
+        return "cause", 0.45
     return ("error", 0.2) if level in _TROUBLE else (None, 0.0)
 
 

@@ -61,7 +61,7 @@ def conclude(
 def _verdict(
     case: Case,
     candidates: list[Candidate],
-    measured: dict[str, Measured],
+    measured: dict[str, list[Measured]],
     catalogue: Codes | None,
     version: Version | None,
 ) -> Verdict:

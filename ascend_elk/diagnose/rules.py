@@ -72,7 +72,8 @@ def first_error(case: Case) -> Iterator[Candidate]:
             score *= 0.8 if trouble.group.unsynchronised else 0.2
         accused = [member.card if member else trouble.member.card]
         link = False
-        why = f"{accused[0].label()} failed by itself ({group.sign}) before the others gave up waiting"
+        others = " before the others gave up waiting" if case.timeouts else ""
+        why = f"{accused[0].label()} failed by itself ({_what(trouble)}){others}"
         far = targets(case, trouble)
         if group.side == "remote" and far:
             accused = [target.card for target in far]
@@ -82,6 +83,15 @@ def first_error(case: Case) -> Iterator[Candidate]:
             link = True
             why = f"the path between {_names(accused)} broke" if far else why
         yield Candidate("first-error", accused, score, why, link, [(trouble, "the first error of its own")])
+
+
+def _what(trouble: Trouble) -> str:
+    """Name an error by its sign, else by its code or signal."""
+    group = trouble.group
+    if group.known:
+        return group.sign
+    names = [code.partition(":")[2] for code in group.codes] + sorted(group.signals)
+    return names[0] if names else "an error of level " + (trouble.record.level or "ERROR")
 
 
 def unknown_error(case: Case) -> Iterator[Candidate]:
@@ -583,6 +593,8 @@ def silent_rank(case: Case) -> Iterator[Candidate]:
     size = case.cluster.size or len(members)
     quiet = [member for member in members if id(member) not in failing]
     comms = {comm for member in members if id(member) in failing for comm in member.ranks}
+    if not comms and len(failing) < 3:
+        return  # nothing says that these processes belong together
     inside = [member for member in quiet if not comms or any(comm in comms for comm in member.ranks)]
     silent = [member for member in inside if id(member) not in struck]
     seen = {member.world for member in members if member.world is not None}
