@@ -9,7 +9,9 @@ import typer
 from rich.console import Console
 
 from ascend_elk import __version__
+from ascend_elk.codes.command import codes
 from ascend_elk.commands.check import check
+from ascend_elk.commands.demo import demo
 from ascend_elk.commands.diagnose import diagnose
 from ascend_elk.commands.parse import parse
 from ascend_elk.errors import UserError
@@ -38,7 +40,7 @@ def _options(
     """Find the Ascend NPU that drags the cluster down."""
 
 
-for command in (parse, check, diagnose):
+for command in (diagnose, parse, check, codes, demo):
     app.command()(command)
 
 

@@ -114,7 +114,7 @@ def check(
             entry = FileCheck(file.display, file.source, str(version) if version else None)
             result.add(entry, logs.reader.file(file), layered)
     catalogue = Catalogue.load()
-    unknown = [(code, count) for code, count in result.codes.most_common() if not catalogue.knows(code)]
+    unknown = [(code, count) for code, count in result.codes.most_common() if not catalogue.lookup(code)]
     if json:
         typer.echo(orjson.dumps(_document(result, unknown), option=orjson.OPT_INDENT_2).decode())
     else:
