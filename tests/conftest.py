@@ -1,0 +1,3 @@
+"""Fixtures that all tests may take."""
+
+pytest_plugins = ["tests.engines.fixtures"]
