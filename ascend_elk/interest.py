@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Literal
 
@@ -68,6 +68,7 @@ class Sign(BaseModel):
 class _Content(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
+    codes: dict[Literal["wrapper", "timeout"], tuple[str, ...]]
     facts: dict[str, str]
     signs: tuple[Sign, ...]
 
@@ -82,6 +83,10 @@ class Signs:
         self.by_name = {sign.name: sign for sign in parsed.signs}
         if len(self.by_name) != len(parsed.signs):
             raise ValueError("grok/interest.yml: a sign's name stands twice")
+        self._codes = {
+            role: re.compile("|".join(f"(?:{regex})" for regex in regexes))
+            for role, regexes in parsed.codes.items()
+        }
         self._literals: list[str] = []
         self._owner: list[int] = []
         for number, sign in enumerate(parsed.signs):
@@ -106,6 +111,18 @@ class Signs:
     def literals(self) -> tuple[str, ...]:
         """Return every literal that a line must hold one of, levels included, each once."""
         return tuple(dict.fromkeys([*LEVELS, *self._literals]))
+
+    def role_of(self, codes: Sequence[str]) -> Literal["wrapper", "timeout"] | None:
+        """Return what codes are that only repeat an error or only tell of a wait; ``None`` for any other."""
+        if not codes:
+            return None
+        kinds = {
+            next((role for role, regex in self._codes.items() if regex.fullmatch(code)), None)
+            for code in codes
+        }
+        if None in kinds:
+            return None
+        return "timeout" if "timeout" in kinds else "wrapper"
 
     def recognise(self, message: str) -> tuple[Sign, dict[str, str]] | None:
         """Return the first sign that a message bears, and its facts; ``None`` for a message without one."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import zlib
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from typing import Any, Protocol
@@ -415,7 +415,7 @@ class Collector:
         fields = event.fields
         signals = set(fields.get("ascend.signal") or ())
         codes = fields.get("ascend.error.codes") or ()
-        role, weight = _judge(signals, codes, level)
+        role, weight = _judge(self._signs, signals, codes, level)
         if role is None:
             return
         template = _masked(fields.get("message") or "")
@@ -482,53 +482,15 @@ def _joined(known: str | None, value: str) -> str:
     return f"{known}{value}" if known else value
 
 
-# Codes that only repeat what failed below them; numbers as families.md ranks them.
-_WRAPPER_CODES = {
-    "acl:507011",
-    "acl:507000",
-    "acl:507001",
-    "acl:507899",
-    "acl:507046",
-    "acl:507047",
-    "acl:507048",
-    "acl:500000",
-    "acl:500001",
-    "acl:500002",
-    "acl:500003",
-    "acl:500004",
-    "acl:500005",
-    "acl:561000",
-    "acl:107020",
-    "ts:0x91",
-    "rt:0x07150050",
-    "ge:4294967295",
-}
-_TIMEOUT_CODES = {"cann:EI0002", "cann:EI0006", "cann:EI0015", "hcclresult:9", "acl:507048", "acl:107020"}
-_CONFIG_CODES = {"cann:EI0001", "cann:EI0004", "cann:EI0014", "cann:EI0016", "cann:EI0019"}
-
-
-def _is_wrapper(code: str) -> bool:
-    family, _, value = code.partition(":")
-    if code in _WRAPPER_CODES:
-        return True
-    if family == "cann":
-        return value[2:] in ("9999", "8888")
-    if family in ("hccl", "hcclresult"):
-        return True
-    return family == "torch" and (value == "ERR99999" or value[-3:] in ("100", "200", "300"))
-
-
-def _judge(signals: set[str], codes: Iterable[str], level: str) -> tuple[str | None, float]:
+def _judge(signs: Signs, signals: set[str], codes: Sequence[str], level: str) -> tuple[str | None, float]:
     """Role and weight of an error line without a sign, from what the parser found in it."""
-    codes = list(codes)
     if signals & _CAUSE_SIGNALS and not signals & _TIMEOUT_SIGNALS:
         return "cause", 0.7
-    if signals & _TIMEOUT_SIGNALS or any(code in _TIMEOUT_CODES for code in codes):
+    role = signs.role_of(codes)
+    if role == "timeout" or signals & _TIMEOUT_SIGNALS:
         return "timeout", 0.0
-    if codes and all(_is_wrapper(code) for code in codes):
+    if role == "wrapper":
         return "wrapper", 0.0
-    if any(code in _CONFIG_CODES for code in codes):
-        return "cause", 0.6
     if codes:
         return "cause", 0.5
     if level in ("CRITICAL", "FATAL"):
