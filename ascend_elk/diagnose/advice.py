@@ -130,6 +130,17 @@ _ADVICE["late-host"] = (
     "比较该主机与其他主机的 CPU 负载、内存、磁盘与数据源（top、iostat、cgroup 限制）。",
     "所在主机的卡总是一起最后进入集合通信",
 )
+_ADVICE["retries"] = (
+    "Check the port and cable of this card: hccn_tool -i DEVICE -stat -g (roce_new_pkt_rty_num), "
+    "-link_stat -g.",
+    "检查该卡网口与光模块：hccn_tool -i 设备 -stat -g（roce_new_pkt_rty_num）、-link_stat -g。",
+    "重传次数远多于其他卡",
+)
+_ADVICE["throttled"] = (
+    "Check cooling and power of this card: npu-smi info -t temp and -t power, -t common for its frequency.",
+    "检查该卡散热与供电：npu-smi info -t temp、-t power，频率见 -t common。",
+    "降频运行",
+)
 _ADVICE["cqe-scattered"] = _ADVICE["cqe-pair"]
 _ADVICE["never-entered"] = _ADVICE["unconnected"] = _ADVICE["silent-rank"]
 

@@ -243,11 +243,10 @@ def _paired(
     # Lines are missing somewhere: pair by what was entered and by nearness in time to a full rank.
     times, shapes = max(sequences, key=lambda sequence: len(sequence[0]))
     rows: list[list[float | None]] = [[None] * len(sequences) for _ in times]
+    full = _by_shape(times, shapes)
     for column, (other_times, other_shapes) in enumerate(sequences):
-        by_shape: dict[int, array[float]] = defaultdict(lambda: array("d"))
-        for time, shape in zip(other_times, other_shapes, strict=True):
-            by_shape[shape].append(time)
-        lag = _lag(times, shapes, by_shape)
+        by_shape = _by_shape(other_times, other_shapes)
+        lag = _lag(by_shape, full)
         used: dict[float, tuple[float, int]] = {}
         for row, (time, shape) in enumerate(zip(times, shapes, strict=True)):
             near = _nearest(by_shape.get(shape), time + lag)
@@ -263,20 +262,26 @@ def _paired(
     return [rows[index] for index in full], [shapes[index] for index in full]
 
 
-def _lag(times: list[float], shapes: list[int], by_shape: dict[int, array[float]]) -> float:
+def _lag(by_shape: dict[int, array[float]], full: dict[int, array[float]]) -> float:
     """Estimate by how much a rank runs behind the full one; the rarest operations are unmistakable."""
-    seen: dict[int, int] = defaultdict(int)
-    for shape in shapes:
-        seen[shape] += 1
-    differences = []
-    for time, shape in zip(times, shapes, strict=True):
-        near = _nearest(by_shape.get(shape), time)
-        if near is not None:
-            differences.append((near - time, seen[shape]))
-    if not differences:
+    shared = [shape for shape in by_shape if shape in full]
+    if not shared:
         return 0.0
-    rarest = min(count for _, count in differences)
-    return median(difference for difference, count in differences if count <= 2 * rarest)
+    rarest = min(len(full[shape]) for shape in shared)
+    return median(
+        time - near
+        for shape in shared
+        if len(full[shape]) <= 2 * rarest
+        for time in by_shape[shape]
+        if (near := _nearest(full[shape], time)) is not None
+    )
+
+
+def _by_shape(times: list[float], shapes: list[int]) -> dict[int, array[float]]:
+    result: dict[int, array[float]] = defaultdict(lambda: array("d"))
+    for time, shape in zip(times, shapes, strict=True):
+        result[shape].append(time)
+    return result
 
 
 def _nearest(times: array[float] | None, time: float) -> float | None:

@@ -13,6 +13,7 @@ from ascend_elk.diagnose.case import Candidate, Case, Trouble, incident
 from ascend_elk.diagnose.cluster import build
 from ascend_elk.diagnose.collect import Collector, EventLike
 from ascend_elk.diagnose.model import MAX_TEXT, Card, Episode, Evidence, Kind, Suspect, Verdict
+from ascend_elk.diagnose.outliers import retries, throttled
 from ascend_elk.diagnose.rules import FAILURE_RULES
 from ascend_elk.diagnose.timeline import build_timeline, iso
 
@@ -54,6 +55,7 @@ def conclude(
     candidates = [candidate for rule in FAILURE_RULES for candidate in rule(case)]
     candidates += never_entered(case)
     candidates += late_arrivals(case, measured)
+    candidates += [*retries(case), *throttled(case)]
     candidates.sort(key=lambda candidate: -candidate.score)
     return _verdict(case, candidates, measured, catalogue, version)
 

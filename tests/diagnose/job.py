@@ -131,12 +131,14 @@ class Job:
             "|  client  | time out |",
         )
 
-    def collective(self, rank: int, at: float, op: str = "AllReduce", count: int = 1024) -> None:
+    def collective(
+        self, rank: int, at: float, op: str = "AllReduce", count: int = 1024, comm: str | None = None
+    ) -> None:
         """Write the entry of a collective operation."""
         self.line(
             rank,
             at,
-            f"Entry-Hccl{op}: tag[{op}_{self.comm}], sendBuf[0x1], recvBuf[0x2], count[{count}], "
+            f"Entry-Hccl{op}: tag[{op}_{comm or self.comm}], sendBuf[0x1], recvBuf[0x2], count[{count}], "
             f"dataType[float32], op[sum], localRank[{rank}], streamId[2],comm[0xfffe], "
             f"deviceLogicId[{rank % self.devices}]",
             "INFO",

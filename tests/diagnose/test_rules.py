@@ -269,6 +269,56 @@ def test_card_that_is_always_late_is_the_straggler(share: float) -> None:
     assert any(mark.kind == "late" for lane in verdict.timeline.lanes for mark in lane.marks)
 
 
+def test_followers_in_other_communicators_are_not_accused() -> None:
+    job = Job(hosts=4, devices=4)
+    job.start()
+    noise = random.Random(3)
+    at = [20.0] * job.size
+    for _ in range(40):
+        # Within each host (tensor parallel), then the same device of all hosts (data parallel).
+        enter = [at[rank] + 1.0 + noise.gauss(0, 0.003) + (0.25 if rank == 5 else 0) for rank in range(16)]
+        for rank in range(16):
+            job.collective(rank, enter[rank], "AllGather", 64, comm=f"tp_{rank // 4}_10000001")
+        leave = [max(enter[rank // 4 * 4 : rank // 4 * 4 + 4]) + 0.01 for rank in range(16)]
+        enter = [leave[rank] + 0.02 + noise.gauss(0, 0.003) for rank in range(16)]
+        for rank in range(16):
+            job.collective(rank, enter[rank], "ReduceScatter", 128, comm=f"dp_{rank % 4}_10000002")
+        at = [max(enter[rank % 4 :: 4]) + 0.01 for rank in range(16)]
+    verdict = diagnose(job.events)
+    assert (verdict.kind, places(verdict)) == ("straggler", [("worker-1", 1)])
+
+
+def test_card_is_late_although_lines_are_lost() -> None:
+    job = Job(hosts=2, devices=4)
+    job.start()
+    _steps(job, lambda rank, step: 0.2 if rank == 6 else 0.0, steps=60)
+    lost = random.Random(5)
+    kept = [e for e in job.events if "Entry-Hccl" not in e.fields["message"] or lost.random() > 0.1]
+    first = {3: 25, 5: 10}  # ranks whose first file was rotated away
+    seen: dict[int, int] = {}
+    events = []
+    for event in kept:
+        pid = event.fields["process.pid"]
+        if "Entry-Hccl" in event.fields["message"]:
+            seen[pid] = seen.get(pid, 0) + 1
+            if seen[pid] <= first.get(pid - 1000, 0):
+                continue
+        events.append(event)
+    verdict = diagnose(events)
+    assert (verdict.kind, places(verdict)) == ("straggler", [("worker-1", 2)])
+
+
+def test_card_that_retries_far_more_than_its_peers() -> None:
+    job = Job(hosts=2, devices=4)
+    job.start()
+    for rank in range(8):
+        for number in range(200 if rank == 3 else 2):
+            job.line(rank, 30 + number, "[OpRetry][Agent]Get ErrorCode[12], begin to exec retry", "INFO")
+    verdict = diagnose(job.events)
+    assert verdict.rule == "retries"
+    assert places(verdict) == [("worker-0", 3)]
+
+
 def test_even_cards_are_healthy() -> None:
     job = Job(hosts=2, devices=4)
     job.start()
