@@ -258,8 +258,8 @@ def _paired(
         for near, (_, row) in used.items():
             rows[row][column] = near
     enough = max(2, len(sequences) // 2)
-    full = [index for index, row in enumerate(rows) if sum(time is not None for time in row) >= enough]
-    return [rows[index] for index in full], [shapes[index] for index in full]
+    kept = [index for index, row in enumerate(rows) if sum(time is not None for time in row) >= enough]
+    return [rows[index] for index in kept], [shapes[index] for index in kept]
 
 
 def _lag(by_shape: dict[int, array[float]], full: dict[int, array[float]]) -> float:
