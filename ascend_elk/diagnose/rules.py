@@ -524,8 +524,8 @@ def wait_chain(case: Case) -> Iterator[Candidate]:
             "wait-chain",
             [cards[-1]],
             0.55 + 0.33 * agree,
-            f"{failing_share} wait, directly or through others, for {cards[-1].label()}, "
-            "which reports no wait",
+            f"{cards[-1].label()} is what {failing_share} wait for, directly or through others, "
+            "and reports no wait itself",
             proof=proof,
             chain=cards,
             missing=missing,
@@ -537,7 +537,7 @@ def wait_chain(case: Case) -> Iterator[Candidate]:
             "wait-chain",
             [cards[-1]],
             0.5 + 0.25 * agree,
-            f"{failing_share} wait for {cards[-1].label()}, of which there are no logs",
+            f"{cards[-1].label()} is what {failing_share} wait for; there are no logs of it",
             proof=proof,
             chain=cards,
             missing=missing,

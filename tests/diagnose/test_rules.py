@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from datetime import timedelta
 
 import pytest
 
 from ascend_elk.diagnose import Verdict, diagnose
-from tests.diagnose.job import COMM, Job, PlainEvent
+from tests.diagnose.job import COMM, START, Job, PlainEvent
 
 
 def places(verdict: Verdict) -> list[tuple[str | None, int | None]]:
@@ -395,3 +396,136 @@ def test_restart_counts_the_newest_run_only() -> None:
     verdict = diagnose([*first.events, *job.events])
     assert places(verdict) == [("worker-0", 1)]
     assert all(card.pid is None or card.pid >= 1000 for card in verdict.cards)
+
+
+def test_host_whose_cards_are_late_together() -> None:
+    job = Job(hosts=3, devices=4, skew={2: -0.4})
+    job.start()
+    _steps(job, lambda rank, step: 0.25 if 4 <= rank < 8 else 0.0)
+    verdict = diagnose(job.events)
+    assert (verdict.kind, verdict.rule) == ("straggler", "late-host")
+    assert places(verdict) == [("worker-1", device) for device in range(4)]
+
+
+def test_skewed_clock_without_barriers_accuses_nobody() -> None:
+    job = Job(hosts=3, devices=4, skew={1: 0.3})
+    job.start()
+    job.events = [event for event in job.events if "Key Info" not in event.fields["message"]]
+    _steps(job, lambda rank, step: 0.0)
+    assert diagnose(job.events).kind == "healthy"
+
+
+def test_rank_that_entered_one_collective_less() -> None:
+    job = Job(hosts=2, devices=2)
+    job.start()
+    for step in range(20):
+        for rank in range(4):
+            if not (step == 19 and rank == 1):
+                job.collective(rank, 20 + step)
+    for rank in range(4):
+        job.notify_timeout(rank, 1900 + rank * 0.1)
+    verdict = diagnose(job.events)
+    assert verdict.rule == "never-entered"
+    assert places(verdict) == [("worker-0", 1)]
+
+
+def _system(job: Job, source: str, path: str, at: float, message: str, host: int, **fields: object) -> None:
+    moment = START + timedelta(seconds=at + job.skew.get(host, 0.0))
+    job.events.append(
+        PlainEvent(
+            {
+                "@timestamp": f"{moment:%Y-%m-%dT%H:%M:%S.%f}Z",
+                "ascend.source": source,
+                "host.name": f"worker-{host}",
+                "log.file.path": f"worker-{host}/{path}",
+                "log.offset": len(job.events),
+                "log.level": "EVENT",
+                "message": message,
+                **fields,
+            }
+        )
+    )
+
+
+EVENT = (
+    "[fault_manager][23618.657855] event_id=0x80e01801; device_id={device}; node_type=0x62[HBM]; node_id=0; "
+    "event_type=0x3[multi bit ecc]; severity={severity}[Critical]; assertion={assertion}[Event occur]"
+)
+
+
+def test_hardware_event_just_before_beats_the_silence() -> None:
+    job = Job(hosts=2, devices=2)
+    job.start()
+    for rank in (0, 1, 2):
+        job.notify_timeout(rank, 1900)
+    _system(job, "event", "msg/run/event/event_1.log", 50, EVENT.format(device=1, severity=3, assertion=1), 1)
+    verdict = diagnose(job.events)
+    assert verdict.rule == "first-error"
+    assert places(verdict) == [("worker-1", 1)]
+    assert "event_id=0x80e01801" in verdict.evidence[0].text
+
+
+@pytest.mark.parametrize(("severity", "assertion"), [(0, 1), (1, 2), (3, 0)])
+def test_minor_or_recovered_hardware_event_is_no_cause(severity: int, assertion: int) -> None:
+    job = Job(hosts=2, devices=2)
+    job.start()
+    for rank in (0, 1, 2):
+        job.notify_timeout(rank, 1900)
+    text = EVENT.format(device=0, severity=severity, assertion=assertion)
+    _system(job, "event", "msg/run/event/event_1.log", 50, text, 0)
+    assert places(diagnose(job.events)) == [("worker-1", 1)]
+
+
+def test_stamp_of_1970_neither_orders_nor_hides_an_event() -> None:
+    job = Job(hosts=2, devices=2)
+    job.start()
+    for rank in (0, 1, 2):
+        job.notify_timeout(rank, 1900)
+    unset = {"ascend.clock.unsynchronised": True}
+    text = EVENT.format(device=1, severity=3, assertion=1)
+    _system(job, "event", "msg/run/event/event_1.log", 0, text, 1, **unset)
+    assert places(diagnose(job.events)) == [("worker-1", 1)]
+
+
+def test_process_that_the_kernel_killed() -> None:
+    job = Job(hosts=2, devices=2)
+    job.start()
+    for rank in (0, 1, 3):
+        job.notify_timeout(rank, 1900)
+    text = "Out of memory: Killed process 1002 (python3) total-vm:91234kB, anon-rss:81234kB"
+    _system(job, "host-kernel", "var/log/messages", 70, text, 1)
+    verdict = diagnose(job.events)
+    assert places(verdict) == [("worker-1", 0)]
+    assert verdict.rule in ("host-kill", "first-error")
+
+
+def test_device_clocks_in_utc_are_shifted_by_whole_hours() -> None:
+    job = Job(hosts=1, devices=4)
+    job.start()
+    job.line(0, 1990, "hcom destroy complete", "INFO")
+    for rank in (0, 1, 3):
+        job.notify_timeout(rank, 1900)
+    for rank in range(4):
+        job.line(rank, 1990, "Entry-HcclCommDestroy", "INFO")
+        path = f"worker-0/log/debug/device-{rank}/device-{1000 + rank}_2.log"
+        device = {"ascend.source": "device", "log.file.path": path}
+        job.line(rank, 40 - 8 * 3600, "TLS SWITCH (1)", "INFO", **device)
+        if rank == 2:
+            job.line(rank, 1800 - 8 * 3600, "Aicpu kernel execute failed, fault kernel_name=X", **device)
+    verdict = diagnose(job.events)
+    assert places(verdict) == [("worker-0", 2)]
+    assert verdict.rule == "first-error"
+
+
+def test_address_report_names_the_card_that_left_no_logs() -> None:
+    job = Job(hosts=4, devices=2)
+    job.start(*(rank for rank in range(8) if rank != 4))
+    for rank in (0, 2, 6):
+        _cqe(job, rank, 4)
+    path = "environment_check/npu_info_after.txt"
+    for device in range(2):
+        ask = f"/usr/local/Ascend/driver/tools/hccn_tool -i {device} -ip -g"
+        _system(job, "console", path, 0, ask, 2)
+        _system(job, "console", path, 0, f"ipaddr:{job.address(4 + device)}", 2)
+    verdict = diagnose(job.events)
+    assert places(verdict) == [("worker-2", 0)]
