@@ -381,6 +381,9 @@ class Collector:
                 self.addresses[facts["answered"]] = (trace.host, self._asked.pop(path))
             return
         if role == "setting":
+            for short, name in (("connect", "HCCL_CONNECT_TIMEOUT"), ("exec", "HCCL_EXEC_TIMEOUT")):
+                if short in facts:
+                    trace.settings.setdefault(name, facts[short])
             trace.settings.setdefault(facts.get("name", sign.name), facts.get("value", facts.get("tls", "")))
             return
         if sign.name == "process-start" and time is not None:

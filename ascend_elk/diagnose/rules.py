@@ -495,7 +495,10 @@ def wait_chain(case: Case) -> Iterator[Candidate]:
         return len(item[1]), -min(firsts[start] for start in item[1])
 
     (end, starts), *rest = sorted(ends.items(), key=weight, reverse=True)
-    first = min(starts, key=firsts.__getitem__)
+    earliest = min(firsts[start] for start in starts)
+    # Of those that gave up together, the one furthest from the cause shows most of the chain.
+    together = [start for start in starts if firsts[start] <= earliest + 1]
+    first = max(together, key=lambda start: (len(walks[start][0]), -firsts[start]))
     cards, proofs, cycle, last = walks[first]
     proof = [(trouble, "waits for the next of the chain") for trouble in proofs]
     missing = []
@@ -525,7 +528,7 @@ def wait_chain(case: Case) -> Iterator[Candidate]:
             [cards[-1]],
             0.55 + 0.33 * agree,
             f"{cards[-1].label()} is what {failing_share} wait for, directly or through others, "
-            "and reports no wait itself",
+            + ("and waits for no other card" if case.waits(last.member) else "and reports no wait itself"),
             proof=proof,
             chain=cards,
             missing=missing,
@@ -720,7 +723,7 @@ def last_to_fail(case: Case) -> Iterator[Candidate]:
         ordered = sorted(times.values(), key=lambda item: item[0])
         (first, _), (last, trouble) = ordered[0], ordered[-1]
         # The last stands alone: the one before it is nearer to the first than to it.
-        if last - first > limit * 0.9 and last - ordered[-2][0] > limit / 2:
+        if last - first > limit and last - ordered[-2][0] > limit / 2:
             yield Candidate(
                 "last-to-fail",
                 [trouble.member.card],

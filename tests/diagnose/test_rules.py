@@ -529,3 +529,68 @@ def test_address_report_names_the_card_that_left_no_logs() -> None:
         _system(job, "console", path, 0, f"ipaddr:{job.address(4 + device)}", 2)
     verdict = diagnose(job.events)
     assert places(verdict) == [("worker-2", 0)]
+
+
+def _old_notify_timeout(job: Job, rank: int, remote: int | str, at: float) -> None:
+    head = "[TaskExceptionHandler][Callback]Task run failed, "
+    tag = f"AllReduce_{job.comm}"
+    base = (
+        f"streamID:[3], taskID[77], taskType[Notify Wait], tag[{tag}], index[3], AlgType(level 0-1-2):[ring]"
+    )
+    job.line(rank, at, f"{head}base information is {base}.")
+    job.line(
+        rank, at, f"{head}para information is notify id:[0x48], stage:[ffffffff], remote rank:[{remote}]."
+    )
+
+
+def test_chain_of_notify_waits_ends_at_the_rank_that_waits_for_itself() -> None:
+    job = Job(hosts=1, devices=3)
+    job.start()
+    _old_notify_timeout(job, 0, 1, 1900)
+    _old_notify_timeout(job, 1, 2, 1900.1)
+    _old_notify_timeout(job, 2, "local", 1900.2)
+    verdict = diagnose(job.events)
+    assert [card.rank for card in verdict.chain] == [0, 1, 2]
+    assert places(verdict) == [("worker-0", 2)]
+
+
+def test_cycle_of_notify_waits() -> None:
+    job = Job(hosts=2, devices=2)
+    job.start()
+    for rank in range(4):
+        _old_notify_timeout(job, rank, (rank + 1) % 4, 1900 + rank * 0.1)
+    verdict = diagnose(job.events)
+    assert verdict.rule == "wait-cycle"
+    assert {card.rank for card in verdict.cards} == {0, 1, 2, 3}
+
+
+def test_device_side_wait_names_the_card_whose_copy_failed_before() -> None:
+    job = Job(hosts=2, devices=1)
+    job.start()
+    for rank, kind, remote, at in ((1, "SDMA", 0, 60.0), (0, "NOTIFY WAIT", 1, 1890.0)):
+        path = f"worker-{rank}/log/debug/device-0/device-{1000 + rank}_2.log"
+        job.line(
+            rank,
+            at,
+            f"[TaskException][AICPU]base information is streamId:149, sqid:153, head:1, tail:2, type:{kind}, "
+            f"localRank:{rank}, remoteRank:{remote}, taskId:26, notifyId:0",
+            **{"ascend.source": "device", "log.file.path": path},
+        )
+    verdict = diagnose(job.events)
+    assert places(verdict)[0] == ("worker-1", 0)
+
+
+def test_links_that_name_server_and_device() -> None:
+    job = Job(hosts=3, devices=1)
+    job.start()
+    for rank, remote in ((2, "10.0.0.11/0"), (1, "10.0.0.10/0")):
+        job.line(
+            rank,
+            130 - rank,
+            "[Create][DestLink]Transport init error! createLink para:rank[443]-localUserrank[443]-"
+            f"localIpAddr[], dst_rank[0]-remoteUserrank[0]-remoteIpAddr[{remote}], machineType[1], "
+            "tag[AllGather_group_name_0]",
+        )
+    verdict = diagnose(job.events)
+    assert [card.host for card in verdict.chain] == ["worker-2", "worker-1", "worker-0"]
+    assert places(verdict) == [("worker-0", 0)]
