@@ -18,6 +18,7 @@ MAX_RECORD = 1 << 20
 _BLOCK = 1 << 20
 
 Opened = TypeVar("Opened")
+Made = TypeVar("Made")
 
 
 def _replace_each_byte(error: UnicodeError) -> tuple[str, int]:
@@ -36,7 +37,7 @@ def decode(raw: bytes) -> str:
     return raw.decode("utf-8", _ON_ERROR)
 
 
-@dataclass
+@dataclass(slots=True)
 class Record(Generic[Opened]):
     """A stretch of a file.
 
@@ -48,8 +49,6 @@ class Record(Generic[Opened]):
         opened: what the opening line was recognised as, ``None`` where no format knows it.
         split: it goes on the record before it, which had reached the limit.
     """
-
-    __slots__ = ("line", "offset", "opened", "raw", "split", "text")
 
     raw: bytes
     text: str
@@ -87,56 +86,63 @@ def read_records(
     stream: BinaryIO,
     opens: Callable[[str], Opened | None],
     continues: Callable[[str], bool],
-) -> Iterator[Record[Opened]]:
+    make: Callable[[bytes, str, int, int, Opened | None, bool], Made],
+) -> Iterator[Made]:
     """Frame a file.
 
     Args:
         stream: the bytes, from the start of the file.
         opens: recognises a line (without its line end) that starts a record.
         continues: tells whether a line that opens nothing belongs to the record before it.
+        make: what to make of a record; takes the attributes of ``Record``, in order. ``Record`` itself will do.
 
     Yields:
-        Records whose ``raw`` concatenate to the file.
+        What ``make`` made; the records' ``raw`` concatenate to the file.
     """
-    record: Record[Opened] | None = None
+    first: bytes | None = None  # the pending record: its first line, what it opened, its other lines
+    first_text = ""
+    first_opened: Opened | None = None
     more: list[bytes] = []
-    size = offset = line_number = 0
+    start = start_line = size = offset = line_number = 0
+    split = False
     line_end = b"\n"
     for line, end in read_lines(stream):
         same_line = not line_end
         line_end = end
         if not same_line:
             line_number += 1
-        raw = line + end
-        for raw in (raw,) if same_line or line.count(b"):") < 2 else _unglue(raw):
+        whole = line + end
+        for raw in (whole,) if same_line or line.count(b"):") < 2 else _unglue(whole):
             text = raw.decode("utf-8", _ON_ERROR)
             if text.endswith("\n"):
                 text = text[:-2] if text.endswith("\r\n") else text[:-1]
-            recognised = None if same_line else opens(text)
-            split = False
-            if recognised is None and record is not None and (same_line or continues(text)):
-                split = size + len(raw) > MAX_RECORD
-                if not split:
-                    more.append(raw)
-                    size += len(raw)
-                    offset += len(raw)
-                    continue
-            if record is not None:
-                yield _joined(record, more) if more else record
-            record = Record(raw, text, offset, line_number, recognised, split)
-            more = []
-            size = len(raw)
+            opened = None if same_line else opens(text)
+            belongs = opened is None and first is not None and (same_line or continues(text))
+            if belongs and size + len(raw) <= MAX_RECORD:
+                more.append(raw)
+                size += len(raw)
+                offset += len(raw)
+                continue
+            if first is not None:
+                if more:
+                    first, first_text = _joined(first, more)
+                    more = []
+                yield make(first, first_text, start, start_line, first_opened, split)
+            first, first_text, first_opened, split = raw, text, opened, belongs
+            start, start_line, size = offset, line_number, len(raw)
             offset += size
-    if record is not None:
-        yield _joined(record, more) if more else record
+    if first is not None:
+        if more:
+            first, first_text = _joined(first, more)
+        yield make(first, first_text, start, start_line, first_opened, split)
 
 
-def _joined(record: Record[Opened], more: list[bytes]) -> Record[Opened]:
-    raw = b"".join([record.raw, *more])
+def _joined(first: bytes, more: list[bytes]) -> tuple[bytes, str]:
+    raw = b"".join([first, *more])
     text = decode(raw)
     if text.endswith("\n"):
         text = text[:-2] if text.endswith("\r\n") else text[:-1]
-    return Record(raw, text, record.offset, record.line, record.opened, record.split)
+    return raw, text
 
 
 # Two records on one line, their line feed lost in a race of writers: only this header is unmistakable.
@@ -157,18 +163,20 @@ def read_matching_records(
     stream: BinaryIO,
     opens: Callable[[str], Opened | None],
     continues: Callable[[str], bool],
+    make: Callable[[bytes, str, int, int, Opened | None, bool], Made],
     find: Callable[[bytes], list[tuple[int, int, int]]],
-) -> Iterator[Record[Opened]]:
+) -> Iterator[Made]:
     """Yield only the records in which ``find`` hits, at the speed of a search for literals.
 
     Args:
         stream: the bytes, from the start of the file.
         opens: recognises a line that starts a record.
         continues: tells whether a line that opens nothing belongs to the record before it.
+        make: what to make of a record, as for ``read_records``.
         find: hits in a block, as (literal, start, end), in order.
 
     Yields:
-        The same records, with the same offsets and line numbers, that ``read_records`` yields for them.
+        What ``make`` made of the same records, with the same offsets and line numbers, as ``read_records``.
     """
     rest = b""
     offset, line_number = 0, 1
@@ -187,11 +195,15 @@ def read_matching_records(
             line_number += block.count(b"\n", counted, start)
             counted = start
             end = _record_end(block, hit, cut, opens, continues)
-            window = read_records(io.BytesIO(block[start:end]), opens, continues)
-            for record in window:
-                record.offset += offset + start
-                record.line += line_number - 1
-                yield record
+            for record in read_records(io.BytesIO(block[start:end]), opens, continues, Record):
+                yield make(
+                    record.raw,
+                    record.text,
+                    record.offset + offset + start,
+                    record.line + line_number - 1,
+                    record.opened,
+                    record.split,
+                )
             position = end
         line_number += block.count(b"\n", counted, cut)
         offset += cut

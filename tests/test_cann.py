@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import contextlib
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -41,12 +43,16 @@ def test_versions_sort_by_age() -> None:
     assert sorted(map(Version.parse, reversed(BY_AGE))) == list(map(Version.parse, BY_AGE))
 
 
-@pytest.mark.parametrize(("one", "other"), [("8.0", "8.0.0"), ("8.0.rc3", "8.0.RC3"), ("v8.0", "8.0"), (" 8.0 ", "8.0")])
+@pytest.mark.parametrize(
+    ("one", "other"), [("8.0", "8.0.0"), ("8.0.rc3", "8.0.RC3"), ("v8.0", "8.0"), (" 8.0 ", "8.0")]
+)
 def test_spellings_of_one_version_are_equal(one: str, other: str) -> None:
     assert Version.parse(one) == Version.parse(other)
 
 
-@pytest.mark.parametrize("text", ["", "eight", "8.", "8.0.RCx", "-1", "8.0.RC3.gamma1", "8 0", "8.0.0.0.0.0.0"])
+@pytest.mark.parametrize(
+    "text", ["", "eight", "8.", "8.0.RCx", "-1", "8.0.RC3.gamma1", "8 0", "8.0.0.0.0.0.0"]
+)
 def test_other_texts_are_refused_with_a_hint(text: str) -> None:
     with pytest.raises(UserError, match=r"8\.0\.RC3"):
         Version.parse(text)
@@ -86,7 +92,5 @@ def test_order_is_total(texts: list[str]) -> None:
 
 @given(st.text(max_size=12))
 def test_any_text_is_a_version_or_refused(text: str) -> None:
-    try:
+    with contextlib.suppress(UserError):
         assert str(Version.parse(text)) == text.strip()
-    except UserError:
-        pass

@@ -16,7 +16,17 @@ ROOT = Path(__file__).parents[1]
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An unpacked wheel, far from the checkout."""
     directory = tmp_path_factory.mktemp("wheel")
-    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(directory), str(ROOT)]
+    command = [
+        sys.executable,
+        "-m",
+        "pip",
+        "wheel",
+        "--quiet",
+        "--no-deps",
+        "--wheel-dir",
+        str(directory),
+        str(ROOT),
+    ]
     built = subprocess.run(command, capture_output=True, text=True, check=False)
     assert built.returncode == 0, built.stderr
     (wheel,) = directory.glob("*.whl")

@@ -4,7 +4,7 @@ import io
 
 import pytest
 
-from ascend_elk.records import MAX_RECORD, read_lines, read_matching_records, read_records
+from ascend_elk.records import MAX_RECORD, Record, read_lines, read_matching_records, read_records
 
 HEADER = "[INFO] HCCL(1,a):2025-03-02-11:20:31.120.004 "
 
@@ -14,7 +14,7 @@ def opens(text: str) -> bool | None:
 
 
 def read(data: bytes) -> list:
-    records = list(read_records(io.BytesIO(data), opens, lambda text: True))
+    records = list(read_records(io.BytesIO(data), opens, lambda text: True, Record))
     assert b"".join(record.raw for record in records) == data
     for record in records:
         assert data[record.offset : record.offset + len(record.raw)] == record.raw
@@ -102,6 +102,6 @@ def test_matching_records_are_the_same_records(filler: int) -> None:
             start = block.find(b"needle", start + 1)
         return hits
 
-    matching = list(read_matching_records(io.BytesIO(data), opens, lambda text: True, find))
+    matching = list(read_matching_records(io.BytesIO(data), opens, lambda text: True, Record, find))
     expected = [record for record in read(data) if b"needle" in record.raw]
     assert matching == expected

@@ -18,7 +18,9 @@ _PAGE = "timeline.html"
 
 def demo(
     directory: Annotated[Path, typer.Argument(help="Where logs and page go.")] = Path("demo"),
-    scenario: Annotated[str, typer.Option(help="Fault, see: ascend-elk simulate --list.")] = "aicore-exception",
+    scenario: Annotated[
+        str, typer.Option(help="Fault, see: ascend-elk simulate --list.")
+    ] = "aicore-exception",
     hosts: Annotated[int, typer.Option(min=1, help="Hosts.")] = 8,
     devices: Annotated[int, typer.Option(min=1, max=16, help="Devices per host.")] = 8,
     cann: Annotated[str, typer.Option(help="CANN version that the logs imitate.")] = "8.0",

@@ -129,7 +129,7 @@ def _shares(files: Sequence[LogFile], total: int, jobs: int) -> list[list[LogFil
 
 
 def _set_up(settings: tuple[Program, tzinfo, tzinfo | None]) -> None:
-    global _parser  # noqa: PLW0603 - one per worker process
+    global _parser
     _parser = Parser.of(settings)
 
 

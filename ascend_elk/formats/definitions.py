@@ -6,10 +6,10 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from ascend_elk.cann import VersionRange
 from ascend_elk.content import content_dir
@@ -22,6 +22,9 @@ except ImportError:  # libyaml is not everywhere
     from yaml import SafeLoader as _Loader  # type: ignore[assignment]
 
 Fields = dict[str, Any]
+
+
+_Model = TypeVar("_Model", bound=BaseModel)
 
 
 class _Content(BaseModel):
@@ -200,16 +203,17 @@ def read_yaml(path: Path) -> Any:
         UserError: it cannot be read or is no YAML; the sentence names file, line and reason.
     """
     try:
-        return yaml.load(path.read_text("utf-8"), Loader=_Loader)  # noqa: S506 - a safe loader, the fast one
+        return yaml.load(path.read_text("utf-8"), Loader=_Loader)
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(f"{path}: cannot be read ({error})") from error
     except yaml.YAMLError as error:
         raise UserError(f"{path}: not valid YAML: {' '.join(str(error).split())}") from error
 
 
-def _read_list(path: Path, model: type[Any]) -> tuple[Any, ...]:
+def _read_list(path: Path, model: type[_Model]) -> tuple[_Model, ...]:
+    items = read_yaml(path)
     try:
-        return TypeAdapter(tuple[model, ...]).validate_python(read_yaml(path))
+        return tuple(model.model_validate(item) for item in items or ())
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"])

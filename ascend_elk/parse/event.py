@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -32,26 +32,27 @@ def nested(fields: dict[str, Any]) -> dict[str, Any]:
 
     A program writes few different sets of fields, so the shape of each set is worked out once.
     """
-    result: dict[str, Any] = _builder(tuple(fields))(fields)
+    result: dict[str, Any] = _builder(tuple(fields))(*fields.values())
     return result
 
 
 @lru_cache(maxsize=4096)
-def _builder(names: tuple[str, ...]) -> Callable[[dict[str, Any]], dict[str, Any]]:
+def _builder(names: tuple[str, ...]) -> Callable[..., dict[str, Any]]:
     tree: dict[str, Any] = {}
-    for name in names:
+    for number, name in enumerate(names):
         *parents, leaf = name.split(".")
         node = tree
         for parent in parents:
             node = node.setdefault(parent, {})
-        node[leaf] = name
+        node[leaf] = number
+    arguments = ", ".join(f"v{number}" for number in range(len(names)))
     # Only names of the content reach this text, as literals.
-    return eval(f"lambda fields: {_literal(tree)}")  # type: ignore[no-any-return]  # noqa: S307
+    return eval(f"lambda {arguments}: {_literal(tree)}")  # type: ignore[no-any-return]  # noqa: S307
 
 
 def _literal(node: dict[str, Any]) -> str:
-    items: Iterable[str] = (
-        f"{key!r}: {_literal(value) if isinstance(value, dict) else f'fields[{value!r}]'}"
+    items = (
+        f"{key!r}: {_literal(value) if isinstance(value, dict) else f'v{value}'}"
         for key, value in node.items()
     )
     return "{" + ", ".join(items) + "}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from ascend_elk.formats.definitions import BodyStyle, LineFormat, Prefix, Source
 from ascend_elk.formats.grok import Capture
@@ -27,14 +27,9 @@ class _Body:
 
 @dataclass(frozen=True)
 class Format:
-    """A line format, compiled.
-
-    ``read_head`` is given where the lines of a file share the first part of their header: it returns the
-    fields of that part and where the rest starts, which ``match`` and ``capture`` then take on.
-    """
+    """A line format, compiled; ``bodies`` by module, ``None`` for modules that no style names."""
 
     name: str
-    read_head: Callable[[str, int], tuple[dict[str, Any], int] | None] | None
     match: _Match
     capture: _Setter
     whole: bool
@@ -42,14 +37,14 @@ class Format:
     level: dict[str, str] | None
     constants: dict[str, Any]
     bodies: dict[str | None, tuple[_Body, ...]]
+    headed: bool
 
 
-class Opened(NamedTuple):
-    """How a record began: the format, its match, and the fields of prefix, head, level and module."""
-
-    format: Format | None
-    match: re.Match[str]
-    fields: dict[str, Any]
+# How a record began, a plain tuple because one is made per line: the format, or None where only a prefix was
+# recognised; the match of the header behind the head that lines of a file share; the fields of prefix and head,
+# with what level and module of the head imply; the body styles to try, where the head told the module.
+Opened = tuple[Format | None, re.Match[str], dict[str, Any], tuple[_Body, ...] | None]
+_Open = Callable[[str, int], Opened | None]
 
 
 @dataclass(frozen=True)
@@ -71,10 +66,11 @@ class SourceExecutor:
         self._grok = program.definitions.grok
         self._levels = program.definitions.levels
         self._layers = program.definitions.layers
-        formats = [(item, self._format(program, item)) for item in program.formats(source)]
-        self._by_first = _by_first_character([(item.starts, compiled) for item, compiled in formats])
+        self._bodies: dict[tuple[str, str], _Body] = {}
+        formats = [(item.starts, self._open(program, item)) for item in program.formats(source)]
+        self._by_first: dict[str, tuple[_Open, ...]] = _by_first_character(formats)
         prefixes = [(item.starts, self._prefix(item)) for item in program.prefixes(source)]
-        self._prefixes = _by_first_character(prefixes)
+        self._prefixes: dict[str, tuple[_Prefix, ...]] = _by_first_character(prefixes)
         continuation = "|".join(self._grok.to_python(pattern).regex for pattern in source.continuation)
         self._continuation = re.compile(continuation).match if source.framing == "continuation" else None
 
@@ -82,7 +78,7 @@ class SourceExecutor:
         """Recognise a line that starts a record."""
         first = line[:1]
         for candidate in self._by_first.get(first) or self._by_first[""]:
-            opened = _open(candidate, line, 0)
+            opened = candidate(line, 0)
             if opened is not None:
                 return opened
         for prefix in self._prefixes.get(first) or self._prefixes[""]:
@@ -106,12 +102,14 @@ class SourceExecutor:
         prefix.capture(fields, start)
         first = line[position : position + 1]
         for candidate in self._by_first.get(first) or self._by_first[""]:
-            opened = _open(candidate, line, position)
+            opened = candidate(line, position)
             if opened is not None:
-                return opened._replace(fields=fields | opened.fields)
-        return None if prefix.needs_header else Opened(None, start, fields)
+                line_format, match, known, bodies = opened
+                return line_format, match, fields | known, bodies
+        return None if prefix.needs_header else (None, start, fields, None)
 
-    def _format(self, program: Program, item: LineFormat) -> Format:
+    def _open(self, program: Program, item: LineFormat) -> _Open:
+        """Compile the function that recognises a line of one format."""
         # The message is the rest: where it starts is enough, its text need not be captured.
         pattern = self._grok.to_python(item.header.removesuffix("%{REST:message}"))
         bodies: dict[str | None, tuple[_Body, ...]] = {}
@@ -119,9 +117,8 @@ class SourceExecutor:
             for module in (None, *program.modules(item.bodies)):
                 styles = program.bodies(item.bodies, module)
                 bodies[module] = tuple(self._body(item.name, style) for style in styles)
-        return Format(
+        compiled = Format(
             name=item.name,
-            read_head=self._head_reader(item) if item.head else None,
             match=pattern.compiled.match,
             capture=self._capture(pattern.captures),
             whole=item.whole,
@@ -129,33 +126,53 @@ class SourceExecutor:
             level=self._levels.spellings[item.level] if item.level else None,
             constants=item.set,
             bodies=bodies,
+            headed=bool(item.head),
         )
+        match = compiled.match
+        if item.head:
+            return self._open_headed(item, compiled)
 
-    def _head_reader(self, item: LineFormat) -> Callable[[str, int], tuple[dict[str, Any], int] | None]:
-        pattern = self._grok.to_python(item.head)
-        match, capture = pattern.compiled.match, self._capture(pattern.captures)
-        find_end, length = item.head_end, len(item.head_end)
-        known: dict[str, dict[str, Any] | None] = {}
+        def open_line(line: str, start: int) -> Opened | None:
+            found = match(line, start)
+            return None if found is None else (compiled, found, {}, None)
 
-        def read(line: str, start: int) -> tuple[dict[str, Any], int] | None:
-            end = line.find(find_end, start) + length
+        return open_line
+
+    def _open_headed(self, item: LineFormat, compiled: Format) -> _Open:
+        """The lines of a file share few heads: what one says is worked out once."""
+        head_pattern = self._grok.to_python(item.head)
+        match_head, capture_head = head_pattern.compiled.match, self._capture(head_pattern.captures)
+        match_rest = compiled.match
+        head_end, length = item.head_end, len(item.head_end)
+        known: dict[str, tuple[dict[str, Any], tuple[_Body, ...] | None] | None] = {}
+
+        def learn(head: str) -> tuple[dict[str, Any], tuple[_Body, ...] | None] | None:
+            found = match_head(head, 0)
+            if found is None or found.end() != len(head):
+                return None
+            fields: dict[str, Any] = {}
+            capture_head(fields, found)
+            self.complete(fields, item.set, None)
+            bodies = compiled.bodies.get(fields.get("ascend.module")) or compiled.bodies.get(None)
+            return fields, bodies
+
+        def open_line(line: str, start: int) -> Opened | None:
+            end = line.find(head_end, start) + length
             if end < length:
                 return None
             head = line[start:end]
             try:
-                fields = known[head]
+                learned = known[head]
             except KeyError:
-                found = match(head, 0)
-                fields = None
-                if found is not None and found.end() == len(head):
-                    fields = {}
-                    capture(fields, found)
-                    self.complete(fields, item.set, None)
-                if len(known) < _HEADS:
-                    known[head] = fields
-            return None if fields is None else (fields, end)
+                if len(known) > _HEADS:
+                    known.clear()
+                learned = known[head] = learn(head)
+            if learned is None:
+                return None
+            found = match_rest(line, end)
+            return None if found is None else (compiled, found, *learned)
 
-        return read
+        return open_line
 
     def complete(
         self, fields: dict[str, Any], constants: dict[str, Any], spellings: dict[str, str] | None
@@ -174,8 +191,12 @@ class SourceExecutor:
                 fields["event.severity"] = severity
 
     def _body(self, format_name: str, style: BodyStyle) -> _Body:
-        pattern = self._grok.to_python(style.pattern)
-        return _Body(f"{format_name}/{style.name}", pattern.compiled.match, self._capture(pattern.captures))
+        key = format_name, style.name
+        if key not in self._bodies:
+            pattern = self._grok.to_python(style.pattern)
+            capture = self._capture(pattern.captures)
+            self._bodies[key] = _Body(f"{format_name}/{style.name}", pattern.compiled.match, capture)
+        return self._bodies[key]
 
     def _prefix(self, item: Prefix) -> _Prefix:
         pattern = self._grok.to_python(item.pattern)
@@ -199,21 +220,10 @@ class SourceExecutor:
         return setter
 
 
-def _open(candidate: Format, line: str, start: int) -> Opened | None:
-    fields: dict[str, Any] = {}
-    if candidate.read_head is not None:
-        head = candidate.read_head(line, start)
-        if head is None:
-            return None
-        fields, start = head
-    match = candidate.match(line, start)
-    return None if match is None else Opened(candidate, match, fields)
-
-
 def _by_first_character(items: Sequence[tuple[str, Any]]) -> dict[str, tuple[Any, ...]]:
     """Candidates by the character that a line begins with, in order; "" for any other."""
     characters = {character for starts, _ in items for character in starts} | {""}
     return {
-        character: tuple(item for starts, item in items if not starts or character in starts and character)
+        character: tuple(item for starts, item in items if not starts or (character in starts and character))
         for character in characters
     }

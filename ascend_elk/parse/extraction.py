@@ -139,7 +139,7 @@ class Extraction:
                 text = match.group(group)
                 if not text or field in fields:
                     continue
-                value = convert(text) if convert else text
+                value: Any = convert(text) if convert else text
                 if scale is not None:
                     value = round(value * scale) if convert is int else value * scale
                 fields[field] = value

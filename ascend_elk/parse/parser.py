@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime, timezone, tzinfo
 from typing import Any, BinaryIO
 
@@ -10,10 +10,10 @@ from ahocorasick_rs import BytesAhoCorasick
 
 from ascend_elk.formats.program import Program
 from ascend_elk.parse.event import Event
-from ascend_elk.parse.executor import Format, Opened, SourceExecutor
+from ascend_elk.parse.executor import Opened, SourceExecutor
 from ascend_elk.parse.extraction import Extraction
 from ascend_elk.parse.times import Clock
-from ascend_elk.records import Record, read_matching_records, read_records
+from ascend_elk.records import read_matching_records, read_records
 
 # A line of 1,023 bytes was cut by the log library (MSG_LENGTH 1024 with the final NUL).
 _CUT_LENGTHS = (1022, 1023)
@@ -89,79 +89,74 @@ class Parser:
             "ascend.source": executor.source.name,
             **fields,
         }
-        opens, continues = executor.opens, executor.continues
+        make = self._event_maker(executor, base, clock)
         if literals is None:
-            records = read_records(stream, opens, continues)
-        else:
-            records = read_matching_records(stream, opens, continues, literals.find_matches_as_indexes)
-        for record in records:
-            yield self._event(record, executor, base, clock)
+            return read_records(stream, executor.opens, executor.continues, make)
+        find = literals.find_matches_as_indexes
+        return read_matching_records(stream, executor.opens, executor.continues, make, find)
 
-    def _event(
-        self, record: Record[Opened], executor: SourceExecutor, base: dict[str, Any], clock: Clock
-    ) -> Event:
-        text = record.text
-        tags: list[str] = []
-        opened = record.opened
-        fields = {**base, **opened.fields} if opened is not None else base.copy()
-        if opened is None or opened.format is None:
-            start = 0 if opened is None else opened.match.end()
-            tags.append("ascend_unparsed")
-        else:
-            start = self._read_header(opened, opened.format, executor, fields, clock, tags, text)
-        fields["message"] = message = text[start:]
-        self._extraction.apply(message, fields)
-        raw = record.raw
-        if len(raw) >= _CUT_LENGTHS[0] and _cut(raw):
-            tags.append("ascend_truncated")
-        if record.split:
-            tags.append("ascend_split")
-        if "\ufffd" in text and _invalid(raw):
-            tags.append("ascend_invalid_utf8")
-        if tags:
-            fields["tags"] = tags
-        fields["log.offset"] = record.offset
-        fields["event.original"] = text
-        return Event(fields, raw, record.offset, record.line)
+    def _event_maker(
+        self, executor: SourceExecutor, base: dict[str, Any], clock: Clock
+    ) -> Callable[[bytes, str, int, int, Opened | None, bool], Event]:
+        extract = self._extraction.apply
 
-    def _read_header(
-        self,
-        opened: Opened,
-        line_format: Format,
-        executor: SourceExecutor,
-        fields: dict[str, Any],
-        clock: Clock,
-        tags: list[str],
-        text: str,
-    ) -> int:
-        """Set the fields of header and body; return where the message starts."""
-        match = opened.match
-        line_format.capture(fields, match)
-        if line_format.read_head is None:
-            executor.complete(fields, line_format.constants, line_format.level)
-        start = match.start() if line_format.whole else match.end()
-        fields["ascend.format"] = line_format.name
-        if line_format.bodies:
-            bodies = line_format.bodies.get(fields.get("ascend.module")) or line_format.bodies[None]
-            for body in bodies:
-                found = body.match(text, start)
-                if found is not None:
-                    fields["ascend.format"] = body.label
-                    body.capture(fields, found)
-                    break
-        written = fields.pop("ascend.clock.written", None)
-        if written is not None and line_format.time is not None:
-            time = clock.readers[line_format.time](written)
-            if time is not None and time >= _FIRST_YEAR:
-                fields["@timestamp"] = time
+        def make(raw: bytes, text: str, offset: int, line: int, opened: Opened | None, split: bool) -> Event:
+            tags: list[str] = []
+            if opened is None:
+                fields = base.copy()
+                start = 0
+                tags.append("ascend_unparsed")
             else:
-                fields["ascend.clock.written"] = written
-                if time is None:
-                    tags.append("ascend_time_unparsed")
+                line_format, match, known, bodies = opened
+                fields = {**base, **known}
+                start = match.end()
+                if line_format is None:
+                    tags.append("ascend_unparsed")
                 else:
-                    fields["ascend.clock.unsynchronised"] = True
-                    fields["@timestamp"] = f"{clock.read_at.astimezone(timezone.utc):%Y-%m-%dT%H:%M:%S.%f}Z"
-        return start
+                    line_format.capture(fields, match)
+                    if line_format.whole:
+                        start = match.start()
+                    if not line_format.headed:
+                        executor.complete(fields, line_format.constants, line_format.level)
+                        module = fields.get("ascend.module")
+                        bodies = line_format.bodies.get(module) or line_format.bodies.get(None)
+                    fields["ascend.format"] = line_format.name
+                    for body in bodies or ():
+                        found = body.match(text, start)
+                        if found is not None:
+                            fields["ascend.format"] = body.label
+                            body.capture(fields, found)
+                            break
+                    if line_format.time is not None and "ascend.clock.written" in fields:
+                        _read_time(line_format.time, fields, clock, tags)
+            fields["message"] = message = text[start:]
+            extract(message, fields)
+            if len(raw) >= _CUT_LENGTHS[0] and _cut(raw):
+                tags.append("ascend_truncated")
+            if split:
+                tags.append("ascend_split")
+            if "\ufffd" in text and _invalid(raw):
+                tags.append("ascend_invalid_utf8")
+            if tags:
+                fields["tags"] = tags
+            fields["log.offset"] = offset
+            fields["event.original"] = text
+            return Event(fields, raw, offset, line)
+
+        return make
+
+
+def _read_time(kind: str, fields: dict[str, Any], clock: Clock, tags: list[str]) -> None:
+    written = fields["ascend.clock.written"]
+    time = clock.readers[kind](written)
+    if time is None:
+        tags.append("ascend_time_unparsed")
+    elif time >= _FIRST_YEAR:
+        fields["@timestamp"] = time
+        del fields["ascend.clock.written"]
+    else:
+        fields["ascend.clock.unsynchronised"] = True
+        fields["@timestamp"] = f"{clock.read_at.astimezone(timezone.utc):%Y-%m-%dT%H:%M:%S.%f}Z"
 
 
 def _cut(raw: bytes) -> bool:

@@ -10,7 +10,7 @@ from rich.console import Console
 from ascend_elk.diagnose.model import Card, Episode, Evidence, Lane, Mark, Suspect, Timeline, Verdict
 from ascend_elk.report import page, show
 
-HOSTILE = '[ERROR] GE(1,a):… </script><img src=x onerror=alert(1)> \x1b[2J'
+HOSTILE = "[ERROR] GE(1,a):… </script><img src=x onerror=alert(1)> \x1b[2J"
 
 
 def verdict(kind: str = "first-failure", cards: int = 8) -> Verdict:
