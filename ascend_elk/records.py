@@ -94,7 +94,7 @@ def read_records(
         stream: the bytes, from the start of the file.
         opens: recognises a line (without its line end) that starts a record.
         continues: tells whether a line that opens nothing belongs to the record before it.
-        make: what to make of a record; takes the attributes of ``Record``, in order. ``Record`` itself will do.
+        make: what to make of a record, from the attributes of ``Record`` in order; ``Record`` will do.
 
     Yields:
         What ``make`` made; the records' ``raw`` concatenate to the file.

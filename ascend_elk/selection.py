@@ -101,7 +101,7 @@ def read_time(text: str, zone: tzinfo) -> str:
     """Read a time as a person writes it, for ``since`` and ``until``.
 
     Args:
-        text: ``2025-03-02T11:20:31``, ``2025-03-02 11:20``, ``2025-03-02-11:20:31.123.456``, with or without zone.
+        text: ``2025-03-02T11:20:31``, ``2025-03-02 11:20``, ``2025-03-02-11:20:31.123.456``.
         zone: where a time without a zone is meant.
 
     Raises:

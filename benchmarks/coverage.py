@@ -1,8 +1,8 @@
 """What the formats explain of real logs: ``python -m benchmarks.coverage [DIRECTORY]``.
 
-Prints, by file, how many lines carry a header of CANN, and of how many of those header, body style and thread or
-place are explained, with the shapes that are not. Two checks of the other direction: nothing that MindSpore
-or a look-alike wrote may count as CANN's.
+Prints, by file, how many lines carry a header of CANN, and of how many of those header, body style and thread
+or place are explained, with the shapes that are not. Two checks of the other direction: nothing that
+MindSpore or a look-alike wrote may count as CANN's.
 """
 
 from __future__ import annotations

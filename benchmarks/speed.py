@@ -1,7 +1,7 @@
 """Speed of ``parse`` and ``diagnose`` beside ``grep``: ``python -m benchmarks.speed [--megabytes 500]``.
 
-One generated INFO-heavy log, all commands on it in turn, several rounds; the medians stand in the table, with the
-ratio to ``grep -c ERROR`` of the same round as the yardstick that does not depend on the machine.
+One generated INFO-heavy log, all commands on it in turn, several rounds; the medians stand in the table, with
+the ratio to ``grep -c ERROR`` of the same round as the yardstick that does not depend on the machine.
 """
 
 from __future__ import annotations

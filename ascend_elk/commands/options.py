@@ -15,7 +15,7 @@ from ascend_elk.errors import UserError
 Paths = Annotated[
     list[Path],
     typer.Argument(
-        help="Log files, log directories, msnpureport or asys exports, ModelArts trees, worker-N/ of many hosts."
+        help="Log files or directories, msnpureport or asys exports, ModelArts trees, worker-N/ of hosts."
     ),
 ]
 Cann = Annotated[

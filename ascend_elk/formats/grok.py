@@ -40,7 +40,7 @@ class PythonPattern:
 
     @cached_property
     def compiled(self) -> re.Pattern[str]:
-        """For ``match`` if anchored (the anchor is left out, so that a start position counts), else ``search``."""
+        """For ``match`` if anchored (without the anchor: a start position counts), else ``search``."""
         return re.compile(self.regex)
 
 

@@ -41,8 +41,8 @@ class Format:
 
 
 # How a record began, a plain tuple because one is made per line: the format, or None where only a prefix was
-# recognised; the match of the header behind the head that lines of a file share; the fields of prefix and head,
-# with what level and module of the head imply; the body styles to try, where the head told the module.
+# recognised; the match of the header behind the head that lines of a file share; the fields of prefix and
+# head, with what level and module of the head imply; the body styles to try, where the head told the module.
 Opened = tuple[Format | None, re.Match[str], dict[str, Any], tuple[_Body, ...] | None]
 _Open = Callable[[str, int], Opened | None]
 
