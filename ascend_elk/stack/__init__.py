@@ -1,0 +1,1 @@
+"""Installs templates, pipelines, roles and keys into Elasticsearch, and content into Kibana."""
