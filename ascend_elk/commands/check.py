@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import orjson
 import typer
 from rich.table import Table
+from rich.text import Text
 
 from ascend_elk.commands.options import Cann, Paths
 from ascend_elk.commands.output import byte_progress, console, report_skipped
@@ -143,7 +144,7 @@ def _print(result: Check, unknown: list[tuple[str, int]], top: int) -> None:
     for file in result.files:
         share = file.explained / file.events if file.events else 1.0
         table.add_row(
-            file.path,
+            Text(file.path),
             file.source,
             file.cann or "-",
             str(file.lines),
@@ -162,7 +163,7 @@ def _print(result: Check, unknown: list[tuple[str, int]], top: int) -> None:
             "count", "shape that no format explains", box=None, pad_edge=False, title_justify="left"
         )
         for shape, count in result.shapes.most_common(top):
-            shapes.add_row(str(count), shape)
+            shapes.add_row(str(count), Text(shape))
         out.print("")
         out.print(shapes)
     if unknown:
