@@ -109,8 +109,10 @@ def incident(cluster: Cluster) -> Case:
     """Cut the job's trouble into incidents; return the one that struck most cards, the latest of equals."""
     troubles: list[Trouble] = []
     for member in [*cluster.members, *cluster.system]:
+        # Lines of no process and no card cannot wait or accuse; they can only tell what happened to a host.
+        known = member.trace.key is not None or member.card.device is not None
         for group in member.of("timeout", "cause", "error", "pointer", "victim", "slow", "retry", "context"):
-            if group.examples:
+            if group.examples and (known or group.role == "cause"):
                 troubles.append(Trouble(member, group, member.first(group)))
     timed = sorted((trouble for trouble in troubles if trouble.time is not None), key=_time)
     timeless = [trouble for trouble in troubles if trouble.time is None]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from statistics import median
+from statistics import median, median_low
 
 from ascend_elk.diagnose.collect import Collector, Group, Trace
 from ascend_elk.diagnose.model import Card, Clock
@@ -152,7 +153,7 @@ def build(collector: Collector) -> Cluster:
     members: list[Member] = []
     system: list[Member] = []
     orphans: list[Trace] = []
-    for trace in traces:
+    for trace in _with_consoles(traces):
         if trace.key is None:
             card = Card(host=trace.host, device=trace.device)
             system.append(Member(card, trace, None, list(trace.groups.values()), trace.device))
@@ -190,6 +191,29 @@ def build(collector: Collector) -> Cluster:
     hosts = {member.card.host for member in job}
     system = [member for member in system if not hosts or member.card.host in hosts]
     return Cluster(job, system, size, world, clocks, notes, _limits(job), collector.addresses, noise)
+
+
+def _with_consoles(traces: list[Trace]) -> list[Trace]:
+    """Join what a process printed on a console, anywhere on the host, to its own logs."""
+    own: dict[tuple[str | None, int], list[int]] = defaultdict(list)
+    for index, trace in enumerate(traces):
+        if trace.key is not None and not _is_console(trace):
+            own[trace.host, trace.key.pid].append(index)
+    joined = list(traces)
+    consoles = set()
+    for index, trace in enumerate(traces):
+        if trace.key is not None and _is_console(trace):
+            owners = own.get((trace.host, trace.key.pid), [])
+            if len(owners) == 1:
+                consoles.add(index)
+                if joined[owners[0]] is traces[owners[0]]:
+                    joined[owners[0]] = copy.deepcopy(traces[owners[0]])
+                joined[owners[0]].merge(trace)
+    return [trace for index, trace in enumerate(joined) if index not in consoles]
+
+
+def _is_console(trace: Trace) -> bool:
+    return trace.sources <= {"console", ""}
 
 
 def _without_copies(traces: list[Trace], notes: list[str]) -> list[Trace]:
@@ -372,6 +396,8 @@ def _limits(job: list[Member]) -> dict[str, float]:
 _BARRIERS = ("key-info", "local-key-info", "comm-init-success", "sub-comm")
 _STARTS = ("setup-agent", "comm-init-entry", "hcom-init")
 _NOISE = 0.5
+_HOSTS_TO_COMPARE = 4
+_FIRST_ENTRIES = 64
 
 
 def _align(job: list[Member], system: list[Member]) -> tuple[list[Clock], dict[str | None, float]]:
@@ -414,14 +440,16 @@ def _host_offsets(
     exact = _differences(job, _BARRIERS)
     rough = _differences(job, _STARTS)
     entries = _entry_differences(job)
+    early, certainty = _early_starts(rough, entries)
     for host in hosts:
         if exact.get(host):
             offsets[host] = median(exact[host])
             pairs[host] = len(exact[host])
             noise[host] = spread
         elif entries.get(host):
-            offsets[host] = median(entries[host])
+            offsets[host] = median(entries[host]) - early.get(host, 0.0)
             pairs[host] = len(entries[host])
+            noise[host] = certainty
         elif rough.get(host):
             difference = median(rough[host])
             zone = round(difference / _HALF_HOUR) * _HALF_HOUR
@@ -429,6 +457,26 @@ def _host_offsets(
                 offsets[host] = zone
                 pairs[host] = len(rough[host])
     return offsets, pairs, noise
+
+
+def _early_starts(
+    rough: dict[str, list[float]], entries: dict[str, list[float]]
+) -> tuple[dict[str, float], float]:
+    """Tell hosts that come late to every collective from clocks that run ahead.
+
+    Both show alike in the entries. But a clock that runs ahead stamps the start of the job ahead as well,
+    and a slow host does not: a host whose entries lag behind its starts, by far more than hosts usually differ in
+    that, is slow.
+
+    Returns:
+        Host → seconds of its entries' lag that are no clock's; and how far hosts usually differ.
+    """
+    gaps = {host: median(entries[host]) - median(rough[host]) for host in entries if rough.get(host)}
+    if len(gaps) < _HOSTS_TO_COMPARE:
+        return {}, float("inf")
+    middle = median(gaps.values())
+    usual = max(median(abs(gap - middle) for gap in gaps.values()) * 1.4826, 0.005)
+    return {host: gap - middle for host, gap in gaps.items() if gap - middle > 4 * usual}, usual
 
 
 def _barrier_spread(job: list[Member]) -> float:
@@ -472,27 +520,33 @@ def _differences(job: list[Member], signs: tuple[str, ...]) -> dict[str, list[fl
 def _entry_differences(job: list[Member]) -> dict[str, list[float]]:
     """Host → differences of its first entries of each communicator to the median host's."""
     result: dict[str, list[float]] = defaultdict(list)
-    by_comm: dict[str, list[Member]] = defaultdict(list)
+    by_comm: dict[str, dict[str, list[list[float]]]] = defaultdict(lambda: defaultdict(list))
     for member in job:
-        for comm in member.trace.entries:
-            by_comm[comm].append(member)
-    for comm, users in by_comm.items():
-        totals = {member.trace.entries[comm].total for member in users}
-        if len(totals) > 1:
-            continue  # lines are missing somewhere: the k-th of one is not the k-th of another
-        by_host: dict[str, list[list[float]]] = defaultdict(list)
-        for member in users:
-            if member.card.host is not None:
-                by_host[member.card.host].append(sorted(member.trace.entries[comm].times)[:64])
+        for comm, entries in member.trace.entries.items():
+            # The k-th entry of all ranks is the same operation only while none has lost lines.
+            if member.card.host is not None and entries.total == len(entries.times):
+                by_comm[comm][member.card.host].append(sorted(entries.times)[:_FIRST_ENTRIES])
+    for by_host in by_comm.values():
         if len(by_host) < 2:
             continue
-        length = min(len(times) for lists in by_host.values() for times in lists)
-        for k in range(length):
-            centres = {host: median(times[k] for times in lists) for host, lists in by_host.items()}
+        for k in range(_FIRST_ENTRIES):
+            centres = {
+                host: median(known)
+                for host, lists in by_host.items()
+                if (known := [times[k] for times in lists if len(times) > k])
+            }
+            if len(centres) < 2:
+                break
             middle = median(centres.values())
             for host, centre in centres.items():
                 result[host].append(centre - middle)
-    return result
+    steady = {}
+    for host, differences in result.items():
+        centre = median(differences)
+        # Where lines are lost the differences jump by whole steps.
+        if median(abs(difference - centre) for difference in differences) < 1.0:
+            steady[host] = differences
+    return steady
 
 
 def _device_shift(job: list[Member]) -> dict[str | None, float]:
@@ -507,14 +561,22 @@ def _device_shift(job: list[Member]) -> dict[str | None, float]:
             or trace.device_last is None
         ):
             continue
-        middle = (trace.device_first + trace.device_last) / 2
-        if trace.first - 600 <= middle <= trace.last + 600:
+
+        def outside(shift: float, trace: Trace = trace) -> float:
+            """Seconds by which the device side, shifted back, sticks out of its host process's life."""
+            first, last = (trace.device_first or 0.0) - shift, (trace.device_last or 0.0) - shift
+            return max(0.0, (trace.first or 0.0) - first) + max(0.0, last - (trace.last or 0.0))
+
+        # No shift at all, else whole hours, else half ones.
+        shifts = sorted(
+            (half * _HALF_HOUR for half in range(-30, 31)), key=lambda s: (s != 0, s % 3600 != 0, abs(s))
+        )
+        least = min(outside(shift) for shift in shifts)
+        if outside(0.0) <= 600:
             votes[member.card.host].append(0.0)
-            continue
-        shift = round((middle - (trace.first + trace.last) / 2) / _HALF_HOUR) * _HALF_HOUR
-        if abs(shift) <= 15 * 3600:
-            votes[member.card.host].append(shift)
-    shifts: dict[str | None, float] = {host: median(values) for host, values in votes.items()}
-    if shifts:
-        shifts[None] = median(shifts.values())
-    return shifts
+        elif least <= 600:
+            votes[member.card.host].append(next(shift for shift in shifts if outside(shift) <= least + 60))
+    found: dict[str | None, float] = {host: median_low(values) for host, values in votes.items()}
+    if found:
+        found[None] = median_low(found.values())
+    return found

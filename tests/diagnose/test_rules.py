@@ -415,6 +415,35 @@ def test_skewed_clock_without_barriers_accuses_nobody() -> None:
     assert diagnose(job.events).kind == "healthy"
 
 
+def test_late_host_is_told_from_a_skewed_clock_without_barriers() -> None:
+    job = Job(hosts=6, devices=4, skew={1: 0.8, 3: -1.5})
+    noise = random.Random(7)
+    for rank in range(job.size):
+        job.start(rank, at=noise.uniform(0, 0.1))
+    job.events = [event for event in job.events if "Key Info" not in event.fields["message"]]
+    _steps(job, lambda rank, step: 0.3 if rank // 4 == 4 else 0.0)
+    verdict = diagnose(job.events)
+    assert verdict.rule == "late-host"
+    assert {place[0] for place in places(verdict)} == {"worker-4"}
+
+
+def test_console_of_a_process_joins_its_logs() -> None:
+    job = Job(hosts=2, devices=2)
+    job.start()
+    for rank in (0, 2, 3):
+        job.notify_timeout(rank, 1900)
+        console = {
+            "ascend.source": "console",
+            "event.dataset": "ascend.console",
+            "log.file.path": f"worker-{rank // 2}/console/out-{rank}.log",
+            "ascend.error.codes": ["cann:EI0002"],
+        }
+        job.line(rank, 1901, "EI0002: the wait timed out", **console)
+    verdict = diagnose(job.events)
+    assert verdict.seen == 4
+    assert places(verdict) == [("worker-0", 1)]
+
+
 def test_rank_that_entered_one_collective_less() -> None:
     job = Job(hosts=2, devices=2)
     job.start()
