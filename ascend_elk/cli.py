@@ -15,6 +15,7 @@ from ascend_elk.commands.demo import demo
 from ascend_elk.commands.diagnose import diagnose
 from ascend_elk.commands.parse import parse
 from ascend_elk.errors import UserError
+from ascend_elk.simulate.command import simulate
 
 app = typer.Typer(
     help="Find the Ascend NPU that drags the cluster down.",
@@ -40,7 +41,7 @@ def _options(
     """Find the Ascend NPU that drags the cluster down."""
 
 
-for command in (diagnose, parse, check, codes, demo):
+for command in (diagnose, parse, check, codes, simulate, demo):
     app.command()(command)
 
 

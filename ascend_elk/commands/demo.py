@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 from typing import Annotated
 
@@ -10,7 +9,6 @@ import typer
 
 from ascend_elk.commands.diagnose import run, write_page
 from ascend_elk.commands.output import console
-from ascend_elk.errors import UserError
 
 _LOGS = "logs"
 _PAGE = "timeline.html"
@@ -32,13 +30,11 @@ def demo(
     from ascend_elk.cann import Version
     from ascend_elk.report import show
     from ascend_elk.simulate import simulate
+    from ascend_elk.simulate.command import prepare
 
     out = console()
     logs = directory / _LOGS
-    if logs.exists():
-        if not force or not (logs / "truth.json").is_file():
-            raise UserError(f"{logs} exists already; name another directory, or use --force after a demo")
-        shutil.rmtree(logs)
+    prepare(logs, force)
     truth = simulate(logs, scenario, hosts=hosts, devices=devices, cann=Version.parse(cann), seed=seed)
     out.print(f"Wrote the logs of {hosts} hosts with {devices} devices each to {logs}: {truth.scenario}.")
     out.print(f"Its truth is in {logs / 'truth.json'}; the diagnosis does not read it.\n")

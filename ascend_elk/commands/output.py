@@ -28,8 +28,8 @@ LEVEL_STYLES = {
 
 
 def console() -> Console:
-    """Standard output."""
-    return Console(highlight=False, soft_wrap=True)
+    """Standard output; wide where it is no terminal, so that tables keep their columns."""
+    return Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else 160)
 
 
 def notices() -> Console:
