@@ -37,9 +37,9 @@ def require(tool: str, purpose: str) -> str:
     return found
 
 
-def content_hash(*files: Path, extra: str = "") -> str:
+def content_hash(*files: Path) -> str:
     """Short hash of files' contents, so that a changed recipe makes a new entry in the cache."""
-    digest = hashlib.sha256(extra.encode())
+    digest = hashlib.sha256()
     for file in files:
         digest.update(file.name.encode() + b"\0" + file.read_bytes() + b"\0")
     return digest.hexdigest()[:12]
@@ -103,19 +103,18 @@ def go_build(module: Path, name: str) -> Path:
         module: folder with go.mod, go.sum and main.go.
         name: name of the binary.
     """
-    go = require("go", f"build {name}")
-    version = subprocess.run(
-        [go, "env", "GOVERSION"], capture_output=True, text=True, check=True
-    ).stdout.strip()
-    digest = content_hash(*sorted(module.glob("go.*")), *sorted(module.glob("*.go")), extra=version)
+    digest = content_hash(*sorted(module.glob("go.*")), *sorted(module.glob("*.go")))
 
     def build(scratch: Path) -> None:
+        go = require("go", f"build {name}")
         output = scratch / f"{name}-{digest}"
-        command = [go, "build", "-trimpath", "-ldflags=-s -w", "-o", str(output), "."]
-        if nice := shutil.which("nice"):
-            command = [nice, "-n", "10", *command]
+        # Compiling takes minutes of all cores: what else runs here goes first.
+        nice = [found, "-n", "10"] if (found := shutil.which("nice")) else []
         run_with_retries(
-            command, cwd=module, env={"GOFLAGS": "-mod=readonly -buildvcs=false"}, what=f"building {name}"
+            [*nice, go, "build", "-trimpath", "-ldflags=-s -w", "-o", str(output), "."],
+            cwd=module,
+            env={"GOFLAGS": "-mod=readonly -buildvcs=false"},
+            what=f"building {name}",
         )
 
     return make_once(cache_dir() / f"{name}-{digest}", build)

@@ -29,10 +29,11 @@ def or_skip(make: Callable[[], T]) -> T:
     """What `make` gives; an unavailable engine skips the test, and fails it under `CI=true`."""
     try:
         return make()
-    except EngineUnavailableError as reason:
-        if os.environ.get("CI") == "true":
-            pytest.fail(f"CI must run this test: {reason}", pytrace=False)
-        pytest.skip(str(reason))
+    except EngineUnavailableError as error:
+        reason = str(error)
+    if os.environ.get("CI") == "true":
+        pytest.fail(f"CI must run this test: {reason}", pytrace=False)
+    pytest.skip(reason)
 
 
 @pytest.hookimpl(tryfirst=True)

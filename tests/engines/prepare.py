@@ -30,12 +30,13 @@ ENGINES: dict[str, tuple[str, Callable[[], Path]]] = {
 def main() -> int:
     """Prepares what the command line names, all by default; 1 where something can't be had."""
     parser = argparse.ArgumentParser(prog="python -m tests.engines.prepare", description=__doc__)
-    parser.add_argument(
-        "engine", nargs="*", choices=[*ENGINES, []], help=f"one of {', '.join(ENGINES)}; default all"
-    )
+    parser.add_argument("engine", nargs="*", help=f"{', '.join(ENGINES)}; without any, all")
+    wanted = parser.parse_args().engine or list(ENGINES)
+    if unknown := [name for name in wanted if name not in ENGINES]:
+        parser.error(f"unknown engine {unknown[0]}, there are {', '.join(ENGINES)}")
     failed = False
     print(f"engines for the tests, kept in {cache_dir()}", flush=True)
-    for name in parser.parse_args().engine or ENGINES:
+    for name in wanted:
         title, make = ENGINES[name]
         print(f"{title} …", flush=True)
         started = time.monotonic()

@@ -12,7 +12,7 @@ out (tried one by one on 9.4.3):
 | `unsigned_long` | unknown type | `long`: values from 2^63 are refused |
 | index lifecycle policies | setting `index.lifecycle.name` refused | left out: policies are not exercised |
 | component templates such as `logs@settings` | not there | left out of `composed_of` |
-| mustache in processors | written as it stands | `copy_from` for a value that is one reference, else an error |
+| mustache in processors | written as it stands | `copy_from` where a value is one reference, else error |
 
 Data stream lifecycles in templates (`lifecycle`) are accepted and kept, though nothing acts on them. The REST
 paths `_data_stream` and `_ilm` don't exist, so data streams can't be deleted: tests use fresh namespaces.

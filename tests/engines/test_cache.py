@@ -50,7 +50,7 @@ def test_a_download_is_tried_again(tmp_path, monkeypatch):
     monkeypatch.setattr(cache, "PAUSE_SECONDS", 0)
     third = ["sh", "-c", "echo x >> tries; echo unreachable; test $(wc -l < tries) -ge 3"]
     cache.run_with_retries(third, cwd=tmp_path, what="downloading")
-    with pytest.raises(cache.EngineUnavailableError, match="downloading failed 3 times.*\nunreachable"):
+    with pytest.raises(cache.EngineUnavailableError, match=r"downloading failed 3 times.*\nunreachable"):
         cache.run_with_retries(["sh", "-c", "echo unreachable; exit 1"], cwd=tmp_path, what="downloading")
 
 
