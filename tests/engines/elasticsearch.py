@@ -94,7 +94,7 @@ class ElasticsearchServer:
     ) -> None:
         jdk, unpacked = find_jdk(), fetch()
         # Not in pytest's folder: the server's user can't enter that when root runs the tests.
-        self.work = Path(tempfile.mkdtemp(prefix="ascend-elk-elasticsearch-"))
+        self.work = Path(tempfile.mkdtemp(prefix=f"ascend-elk-elasticsearch-{os.getpid()}-"))
         self.home = self.work / "home"
         self.data = self.work / "data"
         self.snapshots = self.work / "snapshots"

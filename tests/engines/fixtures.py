@@ -22,8 +22,6 @@ from .lumberjack import Receiver
 
 T = TypeVar("T")
 
-SERVER_FIXTURES = {"elasticsearch", "secure_elasticsearch"}
-
 
 def or_skip(make: Callable[[], T]) -> T:
     """What `make` gives; an unavailable engine skips the test, and fails it under `CI=true`."""
@@ -34,14 +32,6 @@ def or_skip(make: Callable[[], T]) -> T:
     if os.environ.get("CI") == "true":
         pytest.fail(f"CI must run this test: {reason}", pytrace=False)
     pytest.skip(reason)
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Sends all tests with a server to one xdist worker (`--dist loadgroup`), so that they share it."""
-    for item in items:
-        if SERVER_FIXTURES.intersection(getattr(item, "fixturenames", ())):
-            item.add_marker(pytest.mark.xdist_group("engines"))
 
 
 @pytest.hookimpl(tryfirst=True)
