@@ -139,6 +139,8 @@ class Process:
             comm = "hccl_world_group"
         if name == "listen" and "listen_ip" in facts:
             self.listens.add(facts["listen_ip"].partition("%")[0])
+        if name == "collective" and comm is None:
+            comm = facts.get("tag", "").partition("_")[2] or None
         if name == "root-info":
             self.root_of = True
         if comm and rank is not None:

@@ -69,6 +69,7 @@ class _Content(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     codes: dict[Literal["wrapper", "timeout"], tuple[str, ...]]
+    also_read: tuple[str, ...]
     facts: dict[str, str]
     signs: tuple[Sign, ...]
 
@@ -87,6 +88,7 @@ class Signs:
             role: re.compile("|".join(f"(?:{regex})" for regex in regexes))
             for role, regexes in parsed.codes.items()
         }
+        self._also_read = parsed.also_read
         self._literals: list[str] = []
         self._owner: list[int] = []
         for number, sign in enumerate(parsed.signs):
@@ -110,7 +112,7 @@ class Signs:
 
     def literals(self) -> tuple[str, ...]:
         """Return every literal that a line must hold one of, levels included, each once."""
-        return tuple(dict.fromkeys([*LEVELS, *self._literals]))
+        return tuple(dict.fromkeys([*LEVELS, *self._also_read, *self._literals]))
 
     def role_of(self, codes: Sequence[str]) -> Literal["wrapper", "timeout"] | None:
         """Return what codes are that only repeat an error or only tell of a wait; ``None`` for any other."""

@@ -1,11 +1,13 @@
 """How often the diagnosis names the right card: ``python -m benchmarks.accuracy [--sizes 2x8,16x8] …``.
 
-Every run writes a cluster's logs with a known fault, reads them as the command line does and compares the verdict
-with the truth. Seeds from 1000 on are for this table; rules and scores were tuned on seeds below 100 only.
+Clocks of hosts are off by up to ten seconds, those of devices by eight hours for odd seeds, and a tenth of
+the files is lost or cut, unless the options say otherwise. Every run writes a cluster's logs with a known fault,
+reads them as the command line does and compares the verdict with the truth. Seeds from 1000 on are for this
+table; rules and scores were tuned on seeds below 100 only.
 
 top-1: the first card named is at fault (healthy runs: nobody is accused). top-3: one of the first three
-suspects is. accused: a card is named that is not at fault. open: undetermined. Beside the engine stand the baselines of
-``benchmarks.baselines`` with their own top-1 and accusations on the same logs.
+suspects is. accused: a card is named that is not at fault. open: undetermined, or a fault that was not seen.
+Beside the engine stand the baselines of ``benchmarks.baselines`` with their own top-1 and accusations on the same logs.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ from dataclasses import dataclass
 from datetime import timezone
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.progress import Progress
@@ -51,7 +54,8 @@ class Run:
     size: str
     seed: int
     cann: str
-    lost: float | None
+    skew: float
+    lost: float
 
 
 @dataclass(frozen=True)
@@ -76,7 +80,6 @@ def judge(run: Run) -> list[Score]:
     directory = Path(tempfile.mkdtemp(prefix="accuracy-"))
     logs = directory / "logs"
     try:
-        options = {} if run.lost is None else {"lost": run.lost}
         simulate(
             logs,
             run.scenario,
@@ -84,7 +87,9 @@ def judge(run: Run) -> list[Score]:
             devices=devices,
             cann=Version.parse(run.cann),
             seed=run.seed,
-            **options,
+            skew_seconds=run.skew,
+            device_utc=run.seed % 2 == 1,
+            lost=run.lost,
         )
         truth = json.loads((logs / "truth.json").read_text("utf-8"))
         (logs / "truth.json").unlink()
@@ -106,9 +111,10 @@ def _parser() -> Parser:
     return Parser(compile_program(load_definitions()), host_zone=timezone.utc)
 
 
-def scores(run: Run, truth: dict[str, object], collector: Collector) -> Iterator[Score]:
+def scores(run: Run, truth: dict[str, Any], collector: Collector) -> Iterator[Score]:
     """Compare each method's answer with the truth."""
-    guilty = {(card["host"], card["device"]) for card in truth["cards"]}  # type: ignore[attr-defined]
+    sets = [truth["cards"], *truth["acceptable"]]
+    guilty = {(card["host"], card["device"]) for cards in sets for card in cards}
     verdict = conclude(collector)
     ranked = list(dict.fromkeys([*verdict.cards, *(suspect.card for suspect in verdict.suspects)]))
     named = list(verdict.cards)
@@ -207,13 +213,14 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--first-seed", type=int, default=FIRST_SEED)
     parser.add_argument("--scenarios", default="", help="names, with commas between; default: all")
     parser.add_argument("--cann", default="8.0")
-    parser.add_argument("--lost", type=float, default=None, help="share of the files that are lost")
+    parser.add_argument("--skew", type=float, default=10.0, help="largest offset of a host's clock, seconds")
+    parser.add_argument("--lost", type=float, default=0.1, help="share of the files that are lost or cut")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--misses", action="store_true", help="list runs where the engine was not right")
     options = parser.parse_args(arguments)
     names = [name for name in options.scenarios.split(",") if name] or list(SCENARIOS)
     runs = [
-        Run(name, size, seed, options.cann, options.lost)
+        Run(name, size, seed, options.cann, options.skew, options.lost)
         for size in options.sizes.split(",")
         for name in names
         for seed in range(options.first_seed, options.first_seed + options.seeds)

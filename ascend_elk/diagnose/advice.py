@@ -142,6 +142,13 @@ _ADVICE["throttled"] = (
     "降频运行",
 )
 _ADVICE["cqe-scattered"] = _ADVICE["cqe-pair"]
+_ADVICE["odd-entry"] = _ADVICE["odd-operation"]
+_ADVICE["stalls"] = (
+    "Look for what stops this rank now and then: its data loading, garbage collection, saving, a "
+    "flapping link.",
+    "查找该 rank 间歇停顿的原因：数据加载、垃圾回收、保存模型、链路抖动。",
+    "时常让其他卡等待",
+)
 _ADVICE["never-entered"] = _ADVICE["unconnected"] = _ADVICE["silent-rank"]
 
 

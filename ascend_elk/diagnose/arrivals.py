@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 from array import array
 from bisect import bisect_left
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from statistics import median
@@ -22,6 +22,8 @@ from ascend_elk.diagnose.model import Card, Mark
 MIN_OPERATIONS = 8
 MAX_OPERATIONS = 400
 _MAX_KINDS = 4
+_FEW_ENTRIES = 8
+_MIN_STALLS = 4
 _MIN_SHARE = 0.02  # lateness below this share of the time between operations is nobody's fault
 _HOST_RANKS = 3  # ranks a host needs for what they have in common to be told from one slow card
 _MAD = 1.4826  # makes the median absolute deviation comparable to a standard deviation
@@ -38,6 +40,8 @@ class Lateness:
         last: share of the operations in which it came last.
         share: ``seconds`` as a share of the time between operations.
         operations: operations that were paired.
+        stalls: operations in which it came last by a clear margin, 0 unless hardly any other rank ever did.
+        stalled: those margins together, as a share of the whole time.
         clocked: the estimate rests on the clocks of several hosts.
         worst: up to 8 (time, seconds late, on the cluster's clock) of its latest entries.
     """
@@ -51,6 +55,8 @@ class Lateness:
     operations: int
     ranks: int
     clocked: bool
+    stalls: int
+    stalled: float
     worst: tuple[tuple[float, float], ...]
 
 
@@ -128,9 +134,17 @@ def _measure_kind(comm: str, members: list[Member], rows: list[list[float | None
     hosts = _hosts(members, late, common, gap)
     base = [common.get(member.card.host, 0.0) for member in members]
     lasts = [0] * len(members)
+    margins: list[list[float]] = [[] for _ in members]
+    usual: list[float] = []
     for row in late:
         own = [-1e18 if value is None else value - base[index] for index, value in enumerate(row)]
-        lasts[own.index(max(own))] += 1
+        last = own.index(max(own))
+        lasts[last] += 1
+        margins[last].append(own[last] - max(own[:last] + own[last + 1 :]))
+        usual.append(median(abs(value) for value in own if value > -1e17))
+    clear = max(_MIN_SHARE * gap, 8 * median(usual))
+    stalls = [[margin for margin in found if margin > clear] for found in margins]
+    every = sum(map(len, stalls))
     ranks = []
     for index, member in enumerate(members):
         values = [value - base[index] for row in late if (value := row[index]) is not None]
@@ -154,6 +168,8 @@ def _measure_kind(comm: str, members: list[Member], rows: list[list[float | None
                 len(values),
                 len(members),
                 member.card.host not in common and len({m.card.host for m in members}) > 1,
+                len(stalls[index]) if len(stalls[index]) >= 0.8 * every else 0,
+                sum(stalls[index]) / (gap * len(rows)) if gap > 0 else 0.0,
                 tuple(sorted(sorted(entered, key=lambda item: -item[1])[:8])),
             )
         )
@@ -217,7 +233,8 @@ def _hosts(
     )
 
 
-def _sorted(member: Member, comm: str) -> tuple[list[float], list[int]]:
+def _sorted(member: Member, comm: str) -> tuple[list[float], list[int], bool]:
+    """Return times on the cluster's clock, kinds of operation, and whether they begin with the first."""
     entries = member.trace.entries[comm]
     starts = member.trace.starts
     since = starts[-1] if starts and starts[-1] < max(entries.times) else float("-inf")
@@ -226,25 +243,29 @@ def _sorted(member: Member, comm: str) -> tuple[list[float], list[int]]:
     return (
         [entries.times[index] - member.offset for index in kept],
         [entries.shapes[index] for index in kept],
+        member.from_start and entries.total == len(kept),
     )
 
 
 def _paired(
-    sequences: list[tuple[list[float], list[int]]],
+    sequences: list[tuple[list[float], list[int], bool]],
 ) -> tuple[list[list[float | None]], list[int]]:
     """Bring the entries of the same operation together.
 
     Returns:
         One row for each operation, one column a rank; and the kind of each row's operation.
     """
-    first_shapes = sequences[0][1]
-    if all(shapes == first_shapes for _, shapes in sequences):
-        return [list(row) for row in zip(*(times for times, _ in sequences), strict=True)], first_shapes
-    # Lines are missing somewhere: pair by what was entered and by nearness in time to a full rank.
-    times, shapes = max(sequences, key=lambda sequence: len(sequence[0]))
+    times, shapes, _ = max(sequences, key=lambda sequence: (sequence[2], len(sequence[0])))
     rows: list[list[float | None]] = [[None] * len(sequences) for _ in times]
     full = _by_shape(times, shapes)
-    for column, (other_times, other_shapes) in enumerate(sequences):
+    for column, (other_times, other_shapes, from_start) in enumerate(sequences):
+        whole = from_start and other_shapes == shapes[: len(other_shapes)]
+        if whole and _keeps_step(other_times, times):
+            # Whole from the first on, perhaps cut at the end: the k-th entry is the k-th operation.
+            for row, time in enumerate(other_times):
+                rows[row][column] = time
+            continue
+        # Lines are missing somewhere: pair by what was entered and by nearness in time to a full rank.
         by_shape = _by_shape(other_times, other_shapes)
         lag = _lag(by_shape, full)
         used: dict[float, tuple[float, int]] = {}
@@ -260,6 +281,16 @@ def _paired(
     enough = max(2, len(sequences) // 2)
     kept = [index for index, row in enumerate(rows) if sum(time is not None for time in row) >= enough]
     return [rows[index] for index in kept], [shapes[index] for index in kept]
+
+
+def _keeps_step(other_times: list[float], times: list[float]) -> bool:
+    """Tell whether two ranks' entries run in parallel; where lines are lost between, the distance grows."""
+    if len(other_times) < 2:
+        return True
+    apart = [other - time for other, time in zip(other_times, times, strict=False)]
+    centre = median(apart)
+    steps = sorted(later - earlier for earlier, later in itertools.pairwise(times[: len(apart)]))
+    return median(abs(distance - centre) for distance in apart) <= 0.25 * max(steps[len(steps) * 3 // 4 :])
 
 
 def _lag(by_shape: dict[int, array[float]], full: dict[int, array[float]]) -> float:
@@ -323,7 +354,35 @@ def late_arrivals(case: Case, measured: dict[str, list[Measured]]) -> Iterator[C
     named = [own for weight, own in late if weight >= late[0][0] / 3]
     if named and len(named) <= max(1, len(by_member) // 4):
         yield _late_cards(case, named)
+    elif not named:
+        yield from _stalling(case, by_member)
     yield from _late_hosts(case, measured)
+
+
+def _stalling(case: Case, by_member: dict[int, dict[str, Lateness]]) -> Iterator[Candidate]:
+    """Accuse a rank that is not always late, but the only one that ever is, again and again."""
+    found = [
+        own
+        for own in by_member.values()
+        if all(
+            lateness.stalls >= _MIN_STALLS
+            and lateness.stalled >= _MIN_SHARE / 2
+            and (not lateness.clocked or case.cluster.clock_noise.get(lateness.member.card.host) is not None)
+            for lateness in own.values()
+        )
+    ]
+    if len(found) != 1:
+        return
+    main = max(found[0].values(), key=lambda lateness: lateness.stalls)
+    yield Candidate(
+        "stalls",
+        [main.member.card],
+        min(0.9, 0.6 + 0.03 * main.stalls),
+        f"{main.member.card.label()} kept the others waiting in {main.stalls} of {main.operations} "
+        f"operations, {main.stalled:.0%} of the time; hardly any other card ever did",
+        straggler=True,
+        proof=_proof(case, main.comm, main.member),
+    )
 
 
 def _late_cards(case: Case, named: list[list[Lateness]]) -> Candidate:
@@ -417,37 +476,74 @@ def marks(measured: dict[str, list[Measured]], accused: set[Card]) -> dict[int, 
     return result
 
 
-def never_entered(case: Case) -> Iterator[Candidate]:
-    """Ranks timed out in a collective: who never entered it?"""
+def missed_entries(cluster: Cluster) -> dict[int, int]:
+    """By ``id`` of a member: how many collectives it entered fewer than its peers, 0 for none.
+
+    Only of members whose log begins with the start of the job; of the others nobody knows.
+    """
+    users: dict[str, list[Member]] = defaultdict(list)
+    for member in cluster.members:
+        for comm in member.trace.entries:
+            users[comm].append(member)
+    missed: dict[int, int] = {}
+    for comm, members in users.items():
+        if len(members) < 2:
+            continue
+        most = max(member.trace.entries[comm].total for member in members)
+        for member in members:
+            if member.from_start:
+                fewer = most - member.trace.entries[comm].total
+                missed[id(member)] = max(fewer, missed.get(id(member), 0))
+    return missed
+
+
+def odd_entry(case: Case) -> Iterator[Candidate]:
+    """All timed out in the same operation, but one had entered another one, or with another count."""
     if not case.timeouts:
         return
     users: dict[str, list[Member]] = defaultdict(list)
     for member in case.cluster.members:
         for comm in member.trace.entries:
-            users[comm].append(member)
-    behind: dict[int, tuple[Member, int]] = {}
-    ahead: set[int] = set()
+            if member.from_start:
+                users[comm].append(member)
     for comm, members in users.items():
-        totals = {id(member): member.trace.entries[comm].total for member in members}
-        most = max(totals.values())
-        lagging = [member for member in members if totals[id(member)] < most]
-        ahead.update(id(member) for member in members if totals[id(member)] == most)
-        if not lagging or len(lagging) * 2 >= len(members):
+        most = max(member.trace.entries[comm].total for member in members)
+        last = {}
+        for member in members:
+            entries = member.trace.entries[comm]
+            if entries.total == most:
+                last[id(member)] = (member, entries.shapes[entries.times.index(max(entries.times))])
+        votes = Counter(shape for _, shape in last.values())
+        if len(votes) < 2:
             continue
-        for member in lagging:
-            missing = most - totals[id(member)]
-            if id(member) not in behind or missing > behind[id(member)][1]:
-                behind[id(member)] = (member, missing)
-    guilty = [member for key, (member, _) in behind.items() if key not in ahead]
-    if len(guilty) == 1:
-        member = guilty[0]
-        missing = behind[id(member)][1]
-        waits = case.waits(member)
+        common = votes.most_common(1)[0][0]
+        odd = [member for member, shape in last.values() if shape != common]
+        if len(odd) * 4 <= len(last):
+            yield Candidate(
+                "odd-entry",
+                [member.card for member in odd],
+                0.86 if len(odd) == 1 else 0.7,
+                f"{odd[0].card.label()} entered another operation, or one with another count, than the others "
+                f"in their last, number {most}",
+                proof=[(case.timeouts[0], "waited in a collective")],
+            )
+
+
+def never_entered(case: Case) -> Iterator[Candidate]:
+    """All ranks timed out, but one had not entered what the others waited in."""
+    if not case.timeouts:
+        return
+    # A log that is cut misses many entries, a rank that waits in another collective few.
+    missed = missed_entries(case.cluster)
+    behind = [m for m in case.cluster.members if 0 < missed.get(id(m), 0) <= _FEW_ENTRIES and case.waits(m)]
+    if len(behind) == 1 and len(missed) > 2:
+        member = behind[0]
+        number = missed[id(member)]
         yield Candidate(
             "never-entered",
             [member.card],
-            0.72 if waits else 0.84,
-            f"{member.card.label()} entered {missing} collective{'s' if missing > 1 else ''} fewer than "
+            0.72,
+            f"{member.card.label()} entered {number} collective{'s' if number > 1 else ''} fewer than "
             "its peers, which waited for it",
             proof=[(case.timeouts[0], "waited in a collective")],
         )

@@ -40,6 +40,11 @@ class Member:
     world: int | None = None
 
     @property
+    def from_start(self) -> bool:
+        """Its log begins with the start of the job: no earlier file of it is lost."""
+        return bool(self.signed(*_STARTS))
+
+    @property
     def ranks(self) -> dict[str, tuple[int, int]]:
         """Communicator → (rank, size)."""
         return self.process.ranks if self.process else {}
@@ -123,26 +128,51 @@ class Cluster:
             if physical is not None:
                 self.by_device.setdefault((member.card.host, physical), member)
         self.by_world = {member.world: member for member in self.members if member.world is not None}
+        self.unseen: list[int] = []
+        if self.world is not None and self.size is not None:
+            self.unseen = [rank for rank in range(min(self.size, 65536)) if rank not in self.by_world]
 
     def locate(self, rank: int) -> Card:
         """Return the card of a world rank; one without logs where its neighbours' numbering puts it."""
         member = self.by_world.get(rank)
         if member is not None:
             return member.card
-        # Ranks usually run along the devices of a host: rank = base of the host + device.
-        bases: dict[str, set[int]] = defaultdict(set)
-        devices: set[int] = set()
-        for known in self.members:
-            if known.world is not None and known.card.device is not None and known.card.host is not None:
-                bases[known.card.host].add(known.world - known.card.device)
-                devices.add(known.card.device)
-        if devices and all(len(values) == 1 for values in bases.values()):
-            width = max(devices) + 1
-            for host, values in bases.items():
-                base = next(iter(values))
-                if base <= rank < base + width:
-                    return Card(host, rank - base, rank)
+        bases, width = _numbering(self.members)
+        for host, base in bases.items():
+            if base <= rank < base + width:
+                return Card(host, rank - base, rank)
         return Card(rank=rank)
+
+
+def _numbering(members: list[Member]) -> tuple[dict[str, int], int]:
+    """Ranks usually run along the devices of a host: rank = base of the host + device.
+
+    Returns:
+        Host → base, and devices of a host; nothing where the ranks are numbered in another way.
+    """
+    bases: dict[str, set[int]] = defaultdict(set)
+    devices: set[int] = set()
+    for known in members:
+        if known.world is not None and known.card.device is not None and known.card.host is not None:
+            bases[known.card.host].add(known.world - known.card.device)
+            devices.add(known.card.device)
+    if not devices or any(len(values) > 1 for values in bases.values()):
+        return {}, 0
+    return {host: next(iter(values)) for host, values in bases.items()}, max(devices) + 1
+
+
+def _complete(job: list[Member]) -> None:
+    """Give cards whose identity lines are lost the rank that their place has in the numbering."""
+    bases, width = _numbering(job)
+    taken = {member.world for member in job}
+    for member in job:
+        card = member.card
+        if member.world is None and card.host in bases and card.device is not None and card.device < width:
+            rank = bases[card.host] + card.device
+            if rank not in taken:
+                taken.add(rank)
+                member.world = rank
+                member.card = Card(card.host, card.device, rank, card.pid)
 
 
 def build(collector: Collector) -> Cluster:
@@ -155,7 +185,7 @@ def build(collector: Collector) -> Cluster:
     orphans: list[Trace] = []
     for trace in _with_consoles(traces):
         if trace.key is None:
-            card = Card(host=trace.host, device=trace.device)
+            card = Card(trace.host, trace.device, trace.rank)
             system.append(Member(card, trace, None, list(trace.groups.values()), trace.device))
             continue
         process = registry.processes.get(trace.key)
@@ -187,6 +217,8 @@ def build(collector: Collector) -> Cluster:
         member.world = member.ranks[world][0] if world in member.ranks else member.card.rank
         if member.world != member.card.rank:
             member.card = Card(member.card.host, member.card.device, member.world, member.card.pid)
+    _complete(job)
+    system = _with_rank_consoles(job, system)
     clocks, noise = _align(job, system)
     hosts = {member.card.host for member in job}
     system = [member for member in system if not hosts or member.card.host in hosts]
@@ -214,6 +246,19 @@ def _with_consoles(traces: list[Trace]) -> list[Trace]:
 
 def _is_console(trace: Trace) -> bool:
     return trace.sources <= {"console", ""}
+
+
+def _with_rank_consoles(job: list[Member], system: list[Member]) -> list[Member]:
+    """Give what stands in a console file named by its rank to that rank's card; return the rest."""
+    by_rank = {(member.card.host, member.world): member for member in job if member.world is not None}
+    rest = []
+    for part in system:
+        owner = by_rank.get((part.card.host, part.card.rank)) if part.card.rank is not None else None
+        if owner is None:
+            rest.append(part)
+        else:
+            owner.groups = [*owner.groups, *part.groups]
+    return rest
 
 
 def _without_copies(traces: list[Trace], notes: list[str]) -> list[Trace]:
@@ -342,6 +387,8 @@ def _place(members: list[Member], anonymous: list[int], groups: dict[int, list[i
             if any(other.card.device == member.card.device is not None for other in same_host):
                 continue
             overlap = max((_overlap(member.trace, other.trace) for other in same_host), default=-1.0)
+            if same_host and member.trace.first is None:
+                overlap = 0.001  # nothing but the device side's lines: it ran some time
             if overlap > 0:
                 candidates.append((overlap, key))
         if candidates:
@@ -465,8 +512,8 @@ def _early_starts(
     """Tell hosts that come late to every collective from clocks that run ahead.
 
     Both show alike in the entries. But a clock that runs ahead stamps the start of the job ahead as well,
-    and a slow host does not: a host whose entries lag behind its starts, by far more than hosts usually differ in
-    that, is slow.
+    and a slow host does not: a host whose entries lag behind its starts, by far more than hosts usually
+    differ in that, is slow.
 
     Returns:
         Host → seconds of its entries' lag that are no clock's; and how far hosts usually differ.

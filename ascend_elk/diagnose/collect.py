@@ -7,6 +7,7 @@ readers merge, in any order, to the same result as one reader.
 
 from __future__ import annotations
 
+import re
 import zlib
 from array import array
 from collections import Counter
@@ -15,7 +16,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from typing import Any, Protocol
 
-from ascend_elk.identity import ProcessKey, Registry, log_root
+from ascend_elk.identity import Process, ProcessKey, Registry, log_root
 from ascend_elk.interest import Role, Sign, Signs, load_signs
 
 MAX_GROUPS = 256
@@ -179,6 +180,7 @@ class Trace:
     key: ProcessKey | None
     host: str | None
     device: int | None = None
+    rank: int | None = None
     first: float | None = None
     last: float | None = None
     device_first: float | None = None
@@ -322,7 +324,7 @@ class Collector:
         if time is not None:
             trace.span(time, trace.key is not None and fields.get("ascend.source") == "device")
         if recognised is not None:
-            self._recognised(event, trace, time, level, path, *recognised)
+            self._recognised(event, trace, process, time, level, path, *recognised)
         elif level in _TROUBLE or (
             level not in _HARMLESS and (fields.get("ascend.error.codes") or fields.get("ascend.signal"))
         ):
@@ -340,10 +342,14 @@ class Collector:
                 device = fields.get("ascend.device.physical_id")
             if device is None and "device" in facts:
                 device = int(facts["device"])
-            name = (host, log_root(fields.get("log.file.path") or ""), "device", device)
+            path = fields.get("log.file.path") or ""
+            rank = _RANK_FILE.search(path) if source == "console" and device is None else None
+            name = (host, log_root(path), "device", device, rank.group(1) if rank else None)
         trace = self.traces.get(name)
         if trace is None:
             trace = self.traces[name] = Trace(key, host, None if key else device)
+            if key is None and name[4] is not None:
+                trace.rank = int(name[4])
         trace.sources.add(source)
         return trace
 
@@ -351,6 +357,7 @@ class Collector:
         self,
         event: EventLike,
         trace: Trace,
+        process: Process | None,
         time: float | None,
         level: str,
         path: str,
@@ -365,6 +372,8 @@ class Collector:
                 entries = _enter(trace, time, facts)
                 if entries is not None and entries.total == _EXAMPLE:
                     entries.example = _record(event, time, level, path, facts)
+                    if process is not None:
+                        process.learn(sign, facts)
             return
         if role == "end":
             if "cost" in facts:
@@ -388,6 +397,8 @@ class Collector:
             return
         if sign.name == "process-start" and time is not None:
             trace.starts = sorted({*trace.starts, time})[-16:]
+        if sign.name in _OWN_RANK and process is not None:
+            process.learn(sign, facts)
         if role == "table":
             last = self._last.get(path)
             if last is not None and last.examples:
@@ -433,7 +444,10 @@ class Collector:
         group.add(_record(event, time, level, path, {}))
 
 
+_RANK_FILE = re.compile(r"rank[-_]?(\d{1,6})[^/]*$")
 _SYSTEM_SOURCES = {"device-os", "firmware", "event", "host-kernel", "hisi-history", "host-syslog"}
+_OWN_RANK = {"task-group", "notify-report"}
+"""Signs of errors that also say who wrote them."""
 _KEY_FACTS = (
     "remote_rank",
     "remote_ip",

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from ascend_elk.cann import Version
 from ascend_elk.diagnose.advice import remediation, sentence_zh
-from ascend_elk.diagnose.arrivals import Measured, late_arrivals, latenesses, marks, never_entered
+from ascend_elk.diagnose.arrivals import Measured, late_arrivals, latenesses, marks, never_entered, odd_entry
 from ascend_elk.diagnose.case import Candidate, Case, Trouble, incident
 from ascend_elk.diagnose.cluster import build
 from ascend_elk.diagnose.collect import Collector, EventLike
@@ -53,7 +53,7 @@ def conclude(
     case = incident(cluster)
     measured = latenesses(cluster)
     candidates = [candidate for rule in FAILURE_RULES for candidate in rule(case)]
-    candidates += never_entered(case)
+    candidates += [*never_entered(case), *odd_entry(case)]
     candidates += late_arrivals(case, measured)
     candidates += [*retries(case), *throttled(case)]
     candidates.sort(key=lambda candidate: -candidate.score)
@@ -130,7 +130,7 @@ def _confidence(best: Candidate, candidates: list[Candidate]) -> float:
     confidence = best.score
     agreeing = {c.rule for c in candidates if c.cards[:1] == best.cards[:1]} - {best.rule}
     confidence += (1 - confidence) * (1 - 0.6 ** len(agreeing))
-    rivals = [c.score for c in candidates if not set(c.cards) & set(best.cards)]
+    rivals = [c.score for c in candidates if not set(c.cards) & set(best.cards) and c.score >= _ENOUGH]
     if rivals:
         confidence *= 1 - 0.4 * max(rivals) / max(best.score, 1e-9)
     return min(0.99, confidence)

@@ -9,6 +9,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 
+from ascend_elk.diagnose.arrivals import missed_entries
 from ascend_elk.diagnose.case import (
     CONNECT_LIMIT,
     EXEC_LIMIT,
@@ -68,8 +69,15 @@ def first_error(case: Case) -> Iterator[Candidate]:
         if trouble.time is not None and earliest is not None:
             score *= 1.0 if trouble.time <= earliest + _SLACK else 0.85
         if trouble.time is None:
-            # It may be of any day: only a clock not yet set makes it likely to be of this one.
-            score *= 0.8 if trouble.group.unsynchronised else 0.2
+            # It may be of any day, unless a process of the job printed it or the clock was not set yet. Of
+            # those that waited for others as well it may be the end of the wait.
+            printed = member is not None and member is trouble.member
+            if printed and not case.waits(trouble.member):
+                score *= 0.9
+            elif printed or trouble.group.unsynchronised:
+                score *= 0.5 if printed else 0.8
+            else:
+                score *= 0.2
         accused = [member.card if member else trouble.member.card]
         link = False
         others = " before the others gave up waiting" if case.timeouts else ""
@@ -523,10 +531,13 @@ def wait_chain(case: Case) -> Iterator[Candidate]:
     agree = len(starts) / len(edges)
     failing_share = f"{len(starts)} of {len(edges)} waiting cards"
     if last is not None and last.member is not None:
+        own = case.waits(last.member)
+        # It timed out as well; unless it waited for itself, the line that says for whom is lost.
+        cut = bool(own) and not any("remote_self" in trouble.group.facts for trouble in own)
         yield Candidate(
             "wait-chain",
             [cards[-1]],
-            0.55 + 0.33 * agree,
+            (0.55 + 0.33 * agree) * (0.65 if cut else 1.0),
             f"{cards[-1].label()} is what {failing_share} wait for, directly or through others, "
             + ("and waits for no other card" if case.waits(last.member) else "and reports no wait itself"),
             proof=proof,
@@ -586,48 +597,62 @@ def _cycle(cards: list[Card]) -> list[Card]:
 
 
 def silent_rank(case: Case) -> Iterator[Candidate]:
-    """Of a communicator that timed out, the ranks that report nothing: the others waited for them."""
+    """Of ranks that timed out together, those that report nothing: the others waited for them.
+
+    Logs get lost, so a card can be silent and innocent. Where entries of collectives were logged they tell:
+    who entered the last one waited like all others, who did not is the one they waited for.
+    """
     waits = [trouble for trouble in case.timeouts if trouble.group.phase in ("execution", "link", None)]
     failing = {id(trouble.member) for trouble in waits}
-    if not failing:
+    cluster = case.cluster
+    size = cluster.size or len(cluster.members)
+    if not failing or len(failing) < (size - len(cluster.unseen)) // 2:
         return
-    struck = {id(trouble.member) for trouble in [*case.causes]}
-    members = case.cluster.members
-    size = case.cluster.size or len(members)
-    quiet = [member for member in members if id(member) not in failing]
-    comms = {comm for member in members if id(member) in failing for comm in member.ranks}
+    comms = {comm for member in cluster.members if id(member) in failing for comm in member.ranks}
     if not comms and len(failing) < 3:
         return  # nothing says that these processes belong together
-    inside = [member for member in quiet if not comms or any(comm in comms for comm in member.ranks)]
-    silent = [member for member in inside if id(member) not in struck]
-    seen = {member.world for member in members if member.world is not None}
-    unseen = sorted(set(range(size)) - seen) if case.cluster.world is not None and size <= 65536 else []
+    struck = {
+        id(trouble.member)
+        for trouble in case.causes
+        if trouble.time is not None and _before_effect(case, trouble)
+    }
+    silent = [
+        member
+        for member in cluster.members
+        if id(member) not in failing
+        and id(member) not in struck
+        and (not comms or any(comm in comms for comm in member.ranks) or not member.ranks)
+    ]
+    missed = missed_entries(cluster)
+    late = sorted(
+        (member for member in silent if missed.get(id(member))), key=lambda member: missed[id(member)]
+    )
+    unclear = [member for member in silent if id(member) not in missed]
     proof = [(waits[0], "waited for ranks that report nothing")]
-    if silent and few(len(silent), size) and len(failing) >= max(1, (size - len(unseen)) // 2):
-        cards = [member.card for member in silent]
-        score = (0.82 if len(cards) == 1 else 0.6) * (1.0 if len(unseen) <= size // 4 else 0.8)
-        if case.pointed and not case.pointed & set(cards):
-            score *= 0.45  # the waits name others
-        yield Candidate(
-            "silent-rank",
-            cards,
-            score,
-            f"{_names(cards)} reports nothing, while {len(failing)} cards timed out waiting",
-            proof=proof,
-            missing=[f"the logs of {_names([case.cluster.locate(rank) for rank in unseen])}"]
-            if unseen
-            else [],
+    absent = [cluster.locate(rank) for rank in cluster.unseen]
+    missing = [f"the logs of {_names(absent)}"] if absent else []
+    if late:
+        cards = [member.card for member in late]
+        score = 0.86 if len(cards) == 1 else 0.7
+        why = (
+            f"{_names(cards[:1])} entered {missed[id(late[0])]} collectives fewer than its peers and "
+            f"reports nothing, while {len(failing)} cards timed out waiting"
         )
-    elif not silent and unseen and few(len(unseen), size) and not case.pointed:
-        cards = [case.cluster.locate(rank) for rank in unseen]
-        yield Candidate(
-            "silent-rank",
-            cards,
-            0.55 if len(cards) == 1 else 0.35,
-            f"every card that left logs timed out; of {_names(cards)} there are none",
-            proof=proof,
-            missing=[f"the logs of {_names(cards)}"],
-        )
+    elif unclear and few(len(unclear), size):
+        cards = [member.card for member in unclear]
+        score = 0.82 if len(cards) == 1 else 0.6
+        if len(absent) > size // 4:
+            score *= 0.8
+        why = f"{_names(cards)} reports nothing, while {len(failing)} cards timed out waiting"
+    elif absent and few(len(absent), size) and not silent and not case.pointed:
+        cards = absent
+        score = 0.55 if len(cards) == 1 else 0.35
+        why = f"every card that left logs timed out; of {_names(cards)} there are none"
+    else:
+        return
+    if case.pointed and not case.pointed & set(cards):
+        score *= 0.45  # the waits name others
+    yield Candidate("silent-rank", cards, score, why, proof=proof, missing=missing)
 
 
 def unconnected(case: Case) -> Iterator[Candidate]:
@@ -673,7 +698,7 @@ def behind(case: Case) -> Iterator[Candidate]:
                 yield Candidate(
                     "behind",
                     cards,
-                    0.8,
+                    0.87,
                     f"{_names(cards)} had come to operation {least} of {comm}, the others further",
                     proof=[(trouble, f"stands at operation {least}") for _, trouble in late[:3]],
                 )
@@ -691,7 +716,7 @@ def behind(case: Case) -> Iterator[Candidate]:
                 yield Candidate(
                     "odd-operation",
                     cards,
-                    0.78,
+                    0.87,
                     f"{_names(cards)} came with another {label} than the others at the same point",
                     proof=[(trouble, f"another {label} than the others'") for _, trouble in odd[:3]],
                 )
