@@ -15,6 +15,7 @@ from ascend_elk.commands.demo import demo
 from ascend_elk.commands.diagnose import diagnose
 from ascend_elk.commands.parse import parse
 from ascend_elk.errors import UserError
+from ascend_elk.render.command import render
 from ascend_elk.simulate.command import simulate
 
 app = typer.Typer(
@@ -41,7 +42,7 @@ def _options(
     """Find the Ascend NPU that drags the cluster down."""
 
 
-for command in (diagnose, parse, check, codes, simulate, demo):
+for command in (diagnose, parse, check, codes, render, simulate, demo):
     app.command()(command)
 
 

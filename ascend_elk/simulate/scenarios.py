@@ -102,14 +102,14 @@ def _fails_alone(
 
 
 @_scenario("healthy", "healthy", "A run that ends well, with the harmless noise of every run.")
-def healthy(job: Job) -> Fault:
+def _play_healthy(job: Job) -> Fault:
     end = _running(job)
     end_well(job, end)
     return Fault("healthy")
 
 
 @_scenario("healthy-short", "healthy", "A run of two steps.")
-def healthy_short(job: Job) -> Fault:
+def _play_healthy_short(job: Job) -> Fault:
     introduce(job)
     listen(job)
     end = train(job, 2)
@@ -121,14 +121,14 @@ def healthy_short(job: Job) -> Fault:
 @_scenario(
     "healthy-pauses", "healthy", "A run that stands still for evaluation now and then: all ranks alike."
 )
-def healthy_pauses(job: Job) -> Fault:
+def _play_healthy_pauses(job: Job) -> Fault:
     end = _running(job, lateness=lambda process, step: 40.0 if step % 10 == 9 else 0.0)
     end_well(job, end)
     return Fault("healthy")
 
 
 @_scenario("healthy-warnings", "healthy", "A run with many harmless warnings and a healed retry.")
-def healthy_warnings(job: Job) -> Fault:
+def _play_healthy_warnings(job: Job) -> Fault:
     end = _running(job)
     for process in job.processes:
         for _ in range(job.rng.randrange(6)):
@@ -141,7 +141,7 @@ def healthy_warnings(job: Job) -> Fault:
 @_scenario(
     "aicore-exception", "first-failure", "An AI Core exception on one card; the others time out waiting."
 )
-def aicore_exception(job: Job) -> Fault:
+def _play_aicore_exception(job: Job) -> Fault:
     bad, time = _fails_alone(job, _aicore)
     return Fault("first-failure", (bad.rank,), code="507015", signal="aicore", time=time)
 
@@ -180,7 +180,7 @@ def _aicore(process: Process, time: float) -> None:
 @_scenario(
     "aicpu-exception", "first-failure", "An AI CPU exception on one card; the others time out waiting."
 )
-def aicpu_exception(job: Job) -> Fault:
+def _play_aicpu_exception(job: Job) -> Fault:
     def fail(process: Process, time: float) -> None:
         where = f"device_id={process.device}, stream_id=4, task_id=9"
         text = f"Aicpu kernel execute failed, {where}, flip_num=0, fault so_name=libaicpu.so, fault kernel_name=TopK, errcode:21008"
@@ -206,19 +206,19 @@ def aicpu_exception(job: Job) -> Fault:
 @_scenario(
     "notify-timeout-silent", "first-failure", "One rank hangs and writes nothing; all others time out."
 )
-def notify_timeout_silent(job: Job) -> Fault:
+def _play_notify_timeout_silent(job: Job) -> Fault:
     bad, time = _fails_alone(job, lambda process, time: None)
     return Fault("first-failure", (bad.rank,), code="EI0002", signal="timeout", time=time)
 
 
 @_scenario("ffts-timeout-silent", "first-failure", "As above, the wait is an FFTS+ task.")
-def ffts_timeout_silent(job: Job) -> Fault:
+def _play_ffts_timeout_silent(job: Job) -> Fault:
     bad, time = _fails_alone(job, lambda process, time: None, ffts=True)
     return Fault("first-failure", (bad.rank,), code="EI0002", signal="timeout", time=time)
 
 
 @_scenario("hbm-ecc", "first-failure", "A multi-bit ECC error of the memory of one card.")
-def hbm_ecc(job: Job) -> Fault:
+def _play_hbm_ecc(job: Job) -> Fault:
     def fail(process: Process, time: float) -> None:
         job.event(
             process,
@@ -236,7 +236,7 @@ def hbm_ecc(job: Job) -> Fault:
 
 
 @_scenario("device-lost", "first-failure", "The driver loses one device.")
-def device_lost(job: Job) -> Fault:
+def _play_device_lost(job: Job) -> Fault:
     def fail(process: Process, time: float) -> None:
         text = f"Device[{process.device}] lost heartbeat."
         process.debug(time, "RUNTIME", process.runtime("device_state.cc:40", "DeviceStateCallback", text))
@@ -254,7 +254,7 @@ def device_lost(job: Job) -> Fault:
 @_scenario(
     "out-of-memory", "first-failure", "One card runs out of memory, its peer sees the connection close."
 )
-def out_of_memory(job: Job) -> Fault:
+def _play_out_of_memory(job: Job) -> Fault:
     def fail(process: Process, time: float) -> None:
         text = f"halMemAlloc failed:size=2147483648(bytes), type=2, moduleId=3, drvFlag=100, drvRetCode=6, device_id={process.device}, ErrCode=207001"
         process.debug(
@@ -273,7 +273,7 @@ def out_of_memory(job: Job) -> Fault:
 
 
 @_scenario("host-oom-kill", "first-failure", "The host's kernel kills one process for want of memory.")
-def host_oom_kill(job: Job) -> Fault:
+def _play_host_oom_kill(job: Job) -> Fault:
     def fail(process: Process, time: float) -> None:
         job.message(
             process.host,
@@ -290,7 +290,7 @@ def host_oom_kill(job: Job) -> Fault:
     "first-failure",
     "A forgotten DEBUG level fills the disk of one host; its first card dies of it.",
 )
-def disk_full(job: Job) -> Fault:
+def _play_disk_full(job: Job) -> Fault:
     def fail(process: Process, time: float) -> None:
         for number in range(300):
             text = f"[event_pool.cc:89] {process.thread} FreeEventId: free event_id={number}"
@@ -307,7 +307,7 @@ def disk_full(job: Job) -> Fault:
 
 
 @_scenario("sdma-error", "first-failure", "A copy on one card hits an address without a page.")
-def sdma_error(job: Job) -> Fault:
+def _play_sdma_error(job: Job) -> Fault:
     def fail(process: Process, time: float) -> None:
         text = (
             f"The error from device({process.device}), serial number is 4. there is a sdma error, sdma channel is 2, "
@@ -322,7 +322,7 @@ def sdma_error(job: Job) -> Fault:
 
 
 @_scenario("cqe-error", "link", "RDMA gives up on one remote card: several ranks name it.")
-def cqe_error(job: Job) -> Fault:
+def _play_cqe_error(job: Job) -> Fault:
     bad = _victim(job)
     end = _running(job, {bad.rank: max(job.steps - 2, 0)})
     time = end - STEP + 4.3
@@ -347,7 +347,7 @@ def cqe_error(job: Job) -> Fault:
 
 
 @_scenario("nic-down", "link", "The network port of one card goes down; many peers lose it.")
-def nic_down(job: Job) -> Fault:
+def _play_nic_down(job: Job) -> Fault:
     bad = _victim(job)
     end = _running(job, {bad.rank: max(job.steps - 2, 0)})
     time = end - STEP + 0.3
@@ -361,7 +361,7 @@ def nic_down(job: Job) -> Fault:
 
 
 @_scenario("heartbeat-lost", "first-failure", "One process vanishes; its neighbours lose its heartbeat.")
-def heartbeat_lost(job: Job) -> Fault:
+def _play_heartbeat_lost(job: Job) -> Fault:
     def fail(process: Process, time: float) -> None:
         near = [other for other in job.neighbours(process) if other.rank != process.rank][:2]
         far = [
@@ -380,7 +380,7 @@ def heartbeat_lost(job: Job) -> Fault:
 
 
 @_scenario("heartbeat-stuck", "first-failure", "The host code of one card is stuck outside any collective.")
-def heartbeat_stuck(job: Job) -> Fault:
+def _play_heartbeat_stuck(job: Job) -> Fault:
     def fail(process: Process, time: float) -> None:
         where = f"[{process.server}/{process.device}]"
         for other in list(_others(job, process))[:4]:
@@ -395,7 +395,7 @@ def heartbeat_stuck(job: Job) -> Fault:
 
 
 @_scenario("process-crash", "first-failure", "One process dies of a segmentation fault.")
-def process_crash(job: Job) -> Fault:
+def _play_process_crash(job: Job) -> Fault:
     def fail(process: Process, time: float) -> None:
         process.console(
             time,
@@ -409,7 +409,7 @@ def process_crash(job: Job) -> Fault:
 @_scenario(
     "socket-timeout-silent", "first-failure", "At link set-up one rank never connects; its peers wait for it."
 )
-def socket_timeout_silent(job: Job) -> Fault:
+def _play_socket_timeout_silent(job: Job) -> Fault:
     bad = _victim(job)
     introduce(job)
     listen(job)
@@ -423,7 +423,7 @@ def socket_timeout_silent(job: Job) -> Fault:
 @_scenario(
     "wait-chain", "first-failure", "Ranks wait for each other in a chain; its last one writes nothing."
 )
-def wait_chain(job: Job) -> Fault:
+def _play_wait_chain(job: Job) -> Fault:
     order = job.rng.sample(range(job.size), min(job.size, 4))
     introduce(job)
     listen(job)
@@ -437,7 +437,7 @@ def wait_chain(job: Job) -> Fault:
 
 
 @_scenario("wait-cycle", "link", "Two ranks wait for each other, all others for them.")
-def wait_cycle(job: Job) -> Fault:
+def _play_wait_cycle(job: Job) -> Fault:
     one, two = job.rng.sample(range(job.size), 2)
     introduce(job)
     listen(job)
@@ -451,7 +451,7 @@ def wait_cycle(job: Job) -> Fault:
 @_scenario(
     "p2p-timeout", "first-failure", "Inside one server, peers wait in vain for direct access to one card."
 )
-def p2p_timeout(job: Job) -> Fault:
+def _play_p2p_timeout(job: Job) -> Fault:
     bad = _victim(job)
     introduce(job)
     listen(job)
@@ -469,7 +469,7 @@ def p2p_timeout(job: Job) -> Fault:
 
 
 @_scenario("rank-missing", "first-failure", "One rank never starts; the root waits for it.")
-def rank_missing(job: Job) -> Fault:
+def _play_rank_missing(job: Job) -> Fault:
     bad = _victim(job)
     joined = {process.rank for process in job.processes} - {bad.rank}
     introduce(job, joining=joined)
@@ -494,7 +494,7 @@ def rank_missing(job: Job) -> Fault:
 
 
 @_scenario("tls-mismatch", "first-failure", "One card has another TLS setting than all others.")
-def tls_mismatch(job: Job) -> Fault:
+def _play_tls_mismatch(job: Job) -> Fault:
     bad = _victim(job)
     introduce(job)
     background(job, INIT + 2)
@@ -510,7 +510,7 @@ def tls_mismatch(job: Job) -> Fault:
 
 
 @_scenario("port-taken", "first-failure", "A stale process holds the port of one card.")
-def port_taken(job: Job) -> Fault:
+def _play_port_taken(job: Job) -> Fault:
     bad = _victim(job)
     introduce(job)
     background(job, INIT + 2)
@@ -525,7 +525,7 @@ def port_taken(job: Job) -> Fault:
 
 
 @_scenario("rank-table-invalid", "first-failure", "One rank has a rank table that does not fit its card.")
-def rank_table_invalid(job: Job) -> Fault:
+def _play_rank_table_invalid(job: Job) -> Fault:
     bad = _victim(job)
     introduce(job)
     background(job, INIT + 2)
@@ -538,7 +538,7 @@ def rank_table_invalid(job: Job) -> Fault:
 
 
 @_scenario("version-mismatch", "first-failure", "One card's CANN differs from all others.")
-def version_mismatch(job: Job) -> Fault:
+def _play_version_mismatch(job: Job) -> Fault:
     bad = _victim(job)
     introduce(job)
     listen(job)
@@ -574,17 +574,17 @@ def _mismatch(job: Job, op: str, count: int, dtype: str) -> Fault:
 
 
 @_scenario("mismatched-op", "first-failure", "One rank calls another collective than all others.")
-def mismatched_op(job: Job) -> Fault:
+def _play_mismatched_op(job: Job) -> Fault:
     return _mismatch(job, "Broadcast", 8192, "float32")
 
 
 @_scenario("mismatched-count", "first-failure", "One rank gives another count than all others.")
-def mismatched_count(job: Job) -> Fault:
+def _play_mismatched_count(job: Job) -> Fault:
     return _mismatch(job, "AllReduce", 16384, "float32")
 
 
 @_scenario("behind", "first-failure", "One rank is some operations behind and waits like all others.")
-def behind(job: Job) -> Fault:
+def _play_behind(job: Job) -> Fault:
     bad = _victim(job)
     lost = min(3, job.steps - 1)
     end = _running(job, {bad.rank: job.steps - 1 - lost})
@@ -612,22 +612,22 @@ def _slow_card(job: Job, share: float) -> Fault:
 
 
 @_scenario("slow-card-5", "straggler", "One card is 5 % slower in every step.")
-def slow_card_5(job: Job) -> Fault:
+def _play_slow_card_5(job: Job) -> Fault:
     return _slow_card(job, 0.05)
 
 
 @_scenario("slow-card-20", "straggler", "One card is 20 % slower in every step.")
-def slow_card_20(job: Job) -> Fault:
+def _play_slow_card_20(job: Job) -> Fault:
     return _slow_card(job, 0.2)
 
 
 @_scenario("slow-card-double", "straggler", "One card takes twice as long in every step.")
-def slow_card_double(job: Job) -> Fault:
+def _play_slow_card_double(job: Job) -> Fault:
     return _slow_card(job, 1.0)
 
 
 @_scenario("slow-host", "straggler", "All cards of one host are slow.")
-def slow_host(job: Job) -> Fault:
+def _play_slow_host(job: Job) -> Fault:
     bad = _victim(job)
     cards = tuple(process.rank for process in job.neighbours(bad))
 
@@ -638,7 +638,7 @@ def slow_host(job: Job) -> Fault:
 
 
 @_scenario("slow-loader", "straggler", "The data loader of one rank stalls now and then.")
-def slow_loader(job: Job) -> Fault:
+def _play_slow_loader(job: Job) -> Fault:
     bad = _victim(job)
     stalls = set(job.rng.sample(range(job.steps), max(job.steps // 4, 1)))
 
@@ -649,7 +649,7 @@ def slow_loader(job: Job) -> Fault:
 
 
 @_scenario("frequency-drop", "straggler", "One card is throttled from the middle of the run on.")
-def frequency_drop(job: Job) -> Fault:
+def _play_frequency_drop(job: Job) -> Fault:
     bad = _victim(job)
     half = job.steps // 2
 
@@ -667,7 +667,7 @@ def frequency_drop(job: Job) -> Fault:
 
 
 @_scenario("retry-storm", "straggler", "The link of one card flaps: operations are retried again and again.")
-def retry_storm(job: Job) -> Fault:
+def _play_retry_storm(job: Job) -> Fault:
     bad = _victim(job)
     storms = set(job.rng.sample(range(job.steps), max(job.steps // 3, 1)))
 
