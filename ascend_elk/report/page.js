@@ -132,7 +132,9 @@
     const space = width - left - 8, wanted = Math.max(2, Math.floor(space / 130)), span = view.to - view.from;
     const steps = [.001, .002, .005, .01, .02, .05, .1, .2, .5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 21600, 43200, 86400];
     const step = steps.find((item) => span / item <= wanted) || 86400 * Math.ceil(span / wanted / 86400);
-    for (let tick = Math.ceil(view.from / step) * step; tick <= view.to; tick += step) {
+    // Ticks at round times of the clock, not of the run.
+    const begin = data.start ? Date.parse(data.start.slice(0, 23).replace(/Z?$/, "Z")) / 1000 % 86400 : 0;
+    for (let tick = Math.ceil((begin + view.from) / step) * step - begin; tick <= view.to; tick += step) {
       const at = left + (tick - view.from) / span * space;
       context.fillStyle = rule; context.fillRect(at, 16, 1, 8);
       context.fillStyle = soft;
