@@ -22,7 +22,7 @@ from ascend_elk.diagnose.model import Card, Mark
 MIN_OPERATIONS = 8
 MAX_OPERATIONS = 400
 _MAX_KINDS = 4
-_FEW_ENTRIES = 8
+FEW_ENTRIES = 8
 _MIN_STALLS = 4
 _MIN_SHARE = 0.02  # lateness below this share of the time between operations is nobody's fault
 _HOST_RANKS = 3  # ranks a host needs for what they have in common to be told from one slow card
@@ -523,8 +523,8 @@ def odd_entry(case: Case) -> Iterator[Candidate]:
                 "odd-entry",
                 [member.card for member in odd],
                 0.86 if len(odd) == 1 else 0.7,
-                f"{odd[0].card.label()} entered another operation, or one with another count, than the others "
-                f"in their last, number {most}",
+                f"{odd[0].card.label()} entered another operation, or one with another count, than the "
+                f"others in their last, number {most}",
                 proof=[(case.timeouts[0], "waited in a collective")],
             )
 
@@ -535,14 +535,14 @@ def never_entered(case: Case) -> Iterator[Candidate]:
         return
     # A log that is cut misses many entries, a rank that waits in another collective few.
     missed = missed_entries(case.cluster)
-    behind = [m for m in case.cluster.members if 0 < missed.get(id(m), 0) <= _FEW_ENTRIES and case.waits(m)]
+    behind = [m for m in case.cluster.members if 0 < missed.get(id(m), 0) <= FEW_ENTRIES and case.waits(m)]
     if len(behind) == 1 and len(missed) > 2:
         member = behind[0]
         number = missed[id(member)]
         yield Candidate(
             "never-entered",
             [member.card],
-            0.72,
+            0.45 if case.causes or len(case.waiting) < len(case.cluster.members) * 0.9 else 0.72,
             f"{member.card.label()} entered {number} collective{'s' if number > 1 else ''} fewer than "
             "its peers, which waited for it",
             proof=[(case.timeouts[0], "waited in a collective")],

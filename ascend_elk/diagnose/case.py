@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, field
+from typing import Literal
 
 from ascend_elk.diagnose.cluster import Cluster, Member
 from ascend_elk.diagnose.collect import Group, Record
@@ -56,6 +57,28 @@ class Candidate:
     straggler: bool = False
 
 
+@dataclass(frozen=True)
+class Chain:
+    """Where following the waits leads.
+
+    Attributes:
+        cards: from the first victim to the end; of a cycle the last stands in it twice.
+        proofs: the line behind each step.
+        state: what the end is: a ``cycle``; a card that reports no wait (``quiet``); one that waits for
+            ``itself``; one that waits too, but for whom is lost (``cut``); one without logs (``unseen``).
+        starts: waiting cards that end there.
+        waiting: waiting cards that say for whom.
+        loose: ends without logs of other chains, each with a card that waits for them.
+    """
+
+    cards: list[Card]
+    proofs: list[Trouble]
+    state: Literal["cycle", "quiet", "itself", "cut", "unseen"]
+    starts: int
+    waiting: int
+    loose: list[tuple[list[Card], Card]]
+
+
 @dataclass
 class Case:
     """The incident that is judged.
@@ -63,13 +86,14 @@ class Case:
     Attributes:
         troubles: by time.
         set_aside: troubles of other incidents.
+        chain: where following the waits leads, see ``diagnose.waits``.
         first_effect: time of the first time-out or accusation.
-        pointed: cards that time-outs say they waited for.
     """
 
     cluster: Cluster
     troubles: list[Trouble]
     set_aside: int
+    chain: Chain | None = None
 
     def __post_init__(self) -> None:
         """Index the troubles by role."""
@@ -83,7 +107,6 @@ class Case:
         self.accused = {id(trouble.member) for trouble in self.troubles}
         times = [trouble.time for trouble in [*self.timeouts, *self.pointers] if trouble.time is not None]
         self.first_effect = min(times) if times else None
-        self.pointed = {t.card for trouble in self.timeouts for t in targets(self, trouble)}
 
     def waits(self, member: Member, phase: str | None = None) -> list[Trouble]:
         """Return a member's time-outs, earliest first."""

@@ -16,6 +16,7 @@ from ascend_elk.diagnose.model import MAX_TEXT, Card, Episode, Evidence, Kind, S
 from ascend_elk.diagnose.outliers import retries, throttled
 from ascend_elk.diagnose.rules import FAILURE_RULES
 from ascend_elk.diagnose.timeline import build_timeline, iso
+from ascend_elk.diagnose.waits import follow
 
 MAX_EPISODES = 200
 MAX_EVIDENCE = 12
@@ -51,6 +52,7 @@ def conclude(
     """Judge what one or several readers collected."""
     cluster = build(collector)
     case = incident(cluster)
+    case.chain = follow(case)
     measured = latenesses(cluster)
     candidates = [candidate for rule in FAILURE_RULES for candidate in rule(case)]
     candidates += [*never_entered(case), *odd_entry(case)]

@@ -9,13 +9,12 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 
-from ascend_elk.diagnose.arrivals import missed_entries
+from ascend_elk.diagnose.arrivals import FEW_ENTRIES, missed_entries
 from ascend_elk.diagnose.case import (
     CONNECT_LIMIT,
     EXEC_LIMIT,
     Candidate,
     Case,
-    Target,
     Trouble,
     place,
     targets,
@@ -66,6 +65,8 @@ def first_error(case: Case) -> Iterator[Candidate]:
         score = group.weight * (1.0 if few(spread[group.sign], cards) or cards < 4 else max(0.3, 1 - share))
         if not _before_effect(case, trouble):
             score *= 0.5
+        elif case.timeouts and member is not None and not case.waits(member):
+            score += (1 - score) * 0.4  # and it is not among those that waited
         if trouble.time is not None and earliest is not None:
             score *= 1.0 if trouble.time <= earliest + _SLACK else 0.85
         if trouble.time is None:
@@ -475,125 +476,53 @@ def cqe(case: Case) -> Iterator[Candidate]:
 
 
 def wait_chain(case: Case) -> Iterator[Candidate]:
-    """Follow who waits for whom: a chain ends at its cause, a cycle names its members."""
-    edges: dict[int, list[tuple[float, Trouble, Target]]] = defaultdict(list)
-    for trouble in case.timeouts:
-        if trouble.group.phase == "init":
-            continue
-        for record in trouble.group.examples:
-            found = targets(case, trouble)
-            for target in found:
-                time = trouble.member.aligned(record.time, trouble.group)
-                edges[id(trouble.member)].append((time or 0.0, trouble, target))
-            break
-    if not edges:
+    """A chain of waits ends at its cause, a cycle names its members."""
+    chain = case.chain
+    if chain is None:
         return
-    members = {id(trouble.member): trouble.member for trouble in case.timeouts}
-    ends: dict[tuple[Card, ...], list[int]] = defaultdict(list)
-    walks: dict[int, tuple[list[Card], list[Trouble], bool, Target | None]] = {}
-    for start in edges:
-        walk = _walk(edges, members, start)
-        walks[start] = walk
-        cards, _, cycle, _ = walk
-        end = tuple(sorted(_cycle(cards), key=repr)) if cycle else (cards[-1],)
-        ends[end].append(start)
-    firsts = {start: min(entry[0] for entry in edges[start]) for start in edges}
-
-    def weight(item: tuple[tuple[Card, ...], list[int]]) -> tuple[int, float]:
-        return len(item[1]), -min(firsts[start] for start in item[1])
-
-    (end, starts), *rest = sorted(ends.items(), key=weight, reverse=True)
-    earliest = min(firsts[start] for start in starts)
-    # Of those that gave up together, the one furthest from the cause shows most of the chain.
-    together = [start for start in starts if firsts[start] <= earliest + 1]
-    first = max(together, key=lambda start: (len(walks[start][0]), -firsts[start]))
-    cards, proofs, cycle, last = walks[first]
-    proof = [(trouble, "waits for the next of the chain") for trouble in proofs]
-    missing = []
-    for other, others in rest:
-        lost = [card for card in other if card.pid is None]
-        if lost:
-            waiting = members[others[0]].card.label()
-            missing.append(f"the logs of {_names(lost)}, for which {waiting} waits")
-    if cycle:
-        ring = _cycle(cards)
+    cards = chain.cards
+    proof = [(trouble, "waits for the next of the chain") for trouble in chain.proofs]
+    missing = [
+        f"the logs of {_names(lost)}, for which {waiting.label()} waits" for lost, waiting in chain.loose
+    ]
+    agree = chain.starts / chain.waiting
+    share = f"{chain.starts} of {chain.waiting} waiting cards"
+    end = cards[-1]
+    if chain.state == "cycle":
+        ring = cards[cards.index(end) : -1]
         yield Candidate(
             "wait-cycle",
             ring,
-            0.7,
+            0.6 + 0.26 * agree if chain.waiting > len(ring) else 0.7,
             f"{_names(ring)} wait for each other: the path between them, or what they issued, is wrong",
             True,
             proof,
             cards,
             missing,
         )
-        return
-    agree = len(starts) / len(edges)
-    failing_share = f"{len(starts)} of {len(edges)} waiting cards"
-    if last is not None and last.member is not None:
-        own = case.waits(last.member)
-        # It timed out as well; unless it waited for itself, the line that says for whom is lost.
-        cut = bool(own) and not any("remote_self" in trouble.group.facts for trouble in own)
-        yield Candidate(
-            "wait-chain",
-            [cards[-1]],
-            (0.55 + 0.33 * agree) * (0.65 if cut else 1.0),
-            f"{cards[-1].label()} is what {failing_share} wait for, directly or through others, "
-            + ("and waits for no other card" if case.waits(last.member) else "and reports no wait itself"),
-            proof=proof,
-            chain=cards,
-            missing=missing,
-        )
-        return
-    missing.insert(0, f"the logs of {cards[-1].label()}, for which {cards[-2].label()} waits")
-    if len(starts) > 1:
-        yield Candidate(
-            "wait-chain",
-            [cards[-1]],
-            0.5 + 0.25 * agree,
-            f"{cards[-1].label()} is what {failing_share} wait for; there are no logs of it",
-            proof=proof,
-            chain=cards,
-            missing=missing,
-        )
+    elif chain.state == "unseen":
+        missing.insert(0, f"the logs of {end.label()}, for which {cards[-2].label()} waits")
+        if chain.starts > 1:
+            why = f"{end.label()} is what {share} wait for; there are no logs of it"
+            yield Candidate("wait-chain", [end], 0.5 + 0.25 * agree, why, False, proof, cards, missing)
+        else:
+            why = f"{cards[-2].label()} waits for {end.label()}, of which there are no logs"
+            yield Candidate("wait-chain", [cards[-2], end], 0.4, why, True, proof, cards, missing)
     else:
+        says = {
+            "quiet": "and reports no wait itself",
+            "itself": "and waits for no other card",
+            "cut": "and waits as well, but the line that says for whom is lost",
+        }[chain.state]
         yield Candidate(
             "wait-chain",
-            [cards[-2], cards[-1]],
-            0.4,
-            f"{cards[-2].label()} waits for {cards[-1].label()}, of which there are no logs",
-            True,
-            proof,
-            cards,
-            missing,
+            [end],
+            (0.55 + 0.33 * agree) * (0.65 if chain.state == "cut" else 1.0),
+            f"{end.label()} is what {share} wait for, directly or through others, {says}",
+            proof=proof,
+            chain=cards,
+            missing=missing,
         )
-
-
-def _walk(
-    edges: dict[int, list[tuple[float, Trouble, Target]]], members: dict[int, Member], start: int
-) -> tuple[list[Card], list[Trouble], bool, Target | None]:
-    """Follow each card's earliest wait."""
-    cards = [members[start].card]
-    proofs: list[Trouble] = []
-    at, last = start, None
-    seen = {cards[0]}
-    while at in edges:
-        _, trouble, target = min(edges[at], key=lambda entry: entry[0])
-        proofs.append(trouble)
-        cards.append(target.card)
-        last = target
-        if target.card in seen:
-            return cards, proofs, True, last
-        seen.add(target.card)
-        if target.member is None:
-            break
-        at = id(target.member)
-    return cards, proofs, False, last
-
-
-def _cycle(cards: list[Card]) -> list[Card]:
-    """Return the members of the cycle that a walk ended in, in the order of the walk."""
-    return cards[cards.index(cards[-1]) : -1]
 
 
 def silent_rank(case: Case) -> Iterator[Candidate]:
@@ -634,6 +563,8 @@ def silent_rank(case: Case) -> Iterator[Candidate]:
     if late:
         cards = [member.card for member in late]
         score = 0.86 if len(cards) == 1 else 0.7
+        if missed[id(late[0])] > FEW_ENTRIES:
+            score *= 0.7  # so many are missing rather because its log is cut
         why = (
             f"{_names(cards[:1])} entered {missed[id(late[0])]} collectives fewer than its peers and "
             f"reports nothing, while {len(failing)} cards timed out waiting"
@@ -644,13 +575,14 @@ def silent_rank(case: Case) -> Iterator[Candidate]:
         if len(absent) > size // 4:
             score *= 0.8
         why = f"{_names(cards)} reports nothing, while {len(failing)} cards timed out waiting"
-    elif absent and few(len(absent), size) and not silent and not case.pointed:
+    elif absent and few(len(absent), size) and not silent and case.chain is None:
         cards = absent
         score = 0.55 if len(cards) == 1 else 0.35
         why = f"every card that left logs timed out; of {_names(cards)} there are none"
     else:
         return
-    if case.pointed and not case.pointed & set(cards):
+    followed = case.chain
+    if followed is not None and followed.state != "cut" and followed.cards[-1] not in cards:
         score *= 0.45  # the waits name others
     yield Candidate("silent-rank", cards, score, why, proof=proof, missing=missing)
 
