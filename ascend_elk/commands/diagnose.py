@@ -42,15 +42,15 @@ def diagnose(
     if lang not in ("en", "zh"):
         raise UserError(f"{lang!r} is no language of the verdict; write en or zh")
     verdict = run(paths, cann, timezone, device_timezone, jobs, codes or [])
+    if html is not None:
+        write_page(verdict, html, ", ".join(str(path) for path in paths))
+        notices().print(f"timeline: {html}", markup=False)
     if json:
         typer.echo(orjson.dumps(verdict.to_json(), option=orjson.OPT_INDENT_2).decode())
     else:
         from ascend_elk.report import show
 
         show(verdict, console(), lang)
-    if html is not None:
-        write_page(verdict, html, ", ".join(str(path) for path in paths))
-        notices().print(f"timeline: {html}", markup=False)
     if verdict.kind != "healthy":
         raise typer.Exit(1)
 
