@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ascend_elk.stack import lens
-from ascend_elk.stack.source import PREFIX, Control, Dashboard, Panel, Source
+from ascend_elk.stack.source import PREFIX, Control, Dashboard, Panel, Rule, Source
 from ascend_elk.stack.targets import Target
 
 Scope = Callable[[str], str]
@@ -51,7 +51,7 @@ def dashboard_object(
     controls = [source.controls[name] for name in dashboard.controls]
     built: list[dict[str, Any]] = []
     shift = 0
-    if target.modern:
+    if target.modern and controls:
         attributes["controlGroupInput"], found = _control_group(dashboard.controls, controls, data_view)
         references += found
     elif controls:
@@ -79,6 +79,20 @@ def navigation(current: Dashboard, source: Source, scope: Scope) -> str:
         f"**{name}**" if other.id == current.id else f"[{name}](#/view/{scope(other.id)})"
         for other in source.dashboards.values()
         for name in (other.title.removeprefix(PREFIX),)
+    )
+
+
+def investigation_text(rule: Rule) -> str:
+    """What to do when a rule fires, as markdown."""
+    parts = (
+        ("What fired", rule.fired),
+        ("Why it matters", rule.matters),
+        ("Triage", rule.triage),
+        ("Remediation", rule.remediation),
+        ("Tuning", rule.tuning),
+    )
+    return f"### {rule.name.removeprefix(PREFIX)}\n\n" + "\n\n".join(
+        f"**{heading}.** {text}" for heading, text in parts
     )
 
 
@@ -112,8 +126,12 @@ def _panel(
         built["title"] = panel.title
     references: list[dict[str, str]] = []
     config: dict[str, Any] = {}
+    text = None
     if panel.markdown is not None:
         text = f"{navigation(dashboard, source, scope)}\n\n{panel.markdown}"
+    elif panel.rule is not None:
+        text = investigation_text(source.rules[panel.rule])
+    if text is not None:
         params = {"markdown": text, "fontSize": 12, "openLinksInNewTab": False}
         built["type"] = "visualization"
         config = {"hidePanelTitles": True, "savedVis": _visualization("markdown", "", params)}

@@ -170,13 +170,15 @@ class Panel(_Model):
     Attributes:
         at: place and size.
         title: heading; a markdown panel has none.
-        markdown, search, vega, lens: text; id of a saved search; name of a file in ``vega/``; a chart.
+        markdown, rule: text; the investigation text of an alert rule.
+        search, vega, lens: id of a saved search; name of a file in ``vega/``; a chart.
         drilldown: dashboard that a click on a value opens, filtered by it.
     """
 
     at: tuple[int, int, int, int]
     title: str = ""
     markdown: str | None = None
+    rule: Identifier | None = None
     search: Identifier | None = None
     vega: Identifier | None = None
     lens: Lens | None = None
@@ -184,10 +186,10 @@ class Panel(_Model):
 
     @model_validator(mode="after")
     def _one_content(self) -> Panel:
-        kinds = [kind for kind in (self.markdown, self.search, self.vega, self.lens) if kind is not None]
-        if len(kinds) != 1:
-            raise ValueError(f"panel {self.title!r} needs exactly one of markdown, search, vega, lens")
-        if self.markdown is None and not self.title:
+        kinds = (self.markdown, self.rule, self.search, self.vega, self.lens)
+        if sum(kind is not None for kind in kinds) != 1:
+            raise ValueError(f"panel {self.title!r} needs exactly one of markdown, rule, search, vega, lens")
+        if self.markdown is None and self.rule is None and not self.title:
             raise ValueError(f"the panel at {self.at} needs a title")
         x, y, width, height = self.at
         if min(x, y) < 0 or min(width, height) < 1 or x + width > GRID_WIDTH:
@@ -215,13 +217,48 @@ class Dashboard(_Model):
     panels: tuple[Panel, ...]
 
 
+class Rule(_Model):
+    """An alert rule, and the text for whoever it wakes.
+
+    Attributes:
+        every, window: how often it looks, and how far back; a number and ``m``.
+        query: Elasticsearch query whose hits are counted.
+        group_by: field whose values are counted apart (Kibana 8.9 and later).
+        at_least: hits that fire it.
+        esql: the same in ES|QL, where counting hits is not enough; any row fires it.
+        fired, matters, triage, remediation, tuning: the investigation text.
+    """
+
+    id: Identifier
+    name: Title
+    every: Annotated[str, Field(pattern=r"^[1-9][0-9]*m$")]
+    window: Annotated[str, Field(pattern=r"^[1-9][0-9]*m$")]
+    query: dict[str, Any] | None = None
+    group_by: str | None = None
+    at_least: int | None = None
+    esql: str | None = None
+    fired: str
+    matters: str
+    triage: str
+    remediation: str
+    tuning: str
+
+    @model_validator(mode="after")
+    def _can_fire(self) -> Rule:
+        if (self.query is None) != (self.at_least is None):
+            raise ValueError(f"rule {self.id}: query and at_least go together")
+        if self.query is None and self.esql is None:
+            raise ValueError(f"rule {self.id} has neither query nor esql")
+        return self
+
+
 @dataclass(frozen=True)
 class Source:
     """All of ``kibana/``.
 
     Attributes:
         vega: file name without suffix → specification as parsed JSON.
-        incidents: name → index template of the indices that the enrichment service writes.
+        incidents: index template of the verdicts that the enrichment service writes.
     """
 
     tag: Tag
@@ -230,6 +267,7 @@ class Source:
     controls: dict[str, Control]
     dashboards: dict[str, Dashboard]
     vega: dict[str, dict[str, Any]]
+    rules: dict[str, Rule]
     incidents: dict[str, Any]
 
 
@@ -249,6 +287,7 @@ def load_source(directory: Path | None = None) -> Source:
         vega={
             path.stem: json.loads(path.read_text("utf-8")) for path in sorted((root / "vega").glob("*.json"))
         },
+        rules=_load(Rule, root / "rules"),
         incidents=json.loads((root / "incidents" / "index-template.json").read_text("utf-8")),
     )
 
