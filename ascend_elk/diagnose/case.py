@@ -249,6 +249,8 @@ def _by_rank(
         comm = max(fitting, key=lambda name: member.ranks[name][1]) if fitting else None
     if comm is not None:
         known = cluster.by_rank.get((comm, rank))
+        if known is None and comm == cluster.world:
+            known = cluster.by_world.get(rank)
         if known is not None:
             return None if known is member else Target(known.card, known)
         if comm == cluster.world and (not cluster.size or rank < cluster.size):

@@ -211,6 +211,14 @@ def _missing(case: Case, candidates: list[Candidate], best: Candidate | None) ->
             )
     if not any(member.ranks for member in cluster.members):
         missing.append("the run logs (log/run/plog) of all nodes: they say which card and rank a process has")
+    blind = [
+        member.world for member in cluster.members if not member.trace.entries and member.world is not None
+    ]
+    if not sure and blind and len(blind) < len(cluster.members):
+        missing.append(
+            f"the run logs of {_ranges(sorted(blind))} with their entries of collectives: "
+            "whether they come late nobody can see"
+        )
     if not sure and not any(member.trace.entries for member in cluster.members):
         missing.append("when each rank entered its collectives: export HCCL_ENTRY_LOG_ENABLE=1 and run again")
     if best is None and (case.timeouts or case.errors):
