@@ -88,7 +88,7 @@
         context.font = `${lane.suspect ? "bold " : ""}${byCard ? 12 : 10}px system-ui, sans-serif`;
         context.fillStyle = lane.suspect ? red : ink;
         context.fillText(byCard ? lane.label : `${lane.host || ""} dev ${lane.device ?? "?"}`, 8, top + height / 2, left - 12);
-      } else if (lane.host !== host) {
+      } else if (lane.host !== host && !lanes[index + 1]?.suspect) {
         context.font = "11px system-ui, sans-serif"; context.fillStyle = soft;
         context.fillText(lane.host || "?", 8, top + 7, left - 12);
       }
