@@ -38,14 +38,13 @@ def measure(command: list[str], cores: int) -> Run:
     available = sorted(os.sched_getaffinity(0))[:cores]
     start = time.perf_counter()
     # grep stops at the first hit when it sees that its output goes nowhere: it writes to a file.
-    with (
-        tempfile.TemporaryFile() as answer,
-        subprocess.Popen(
+    with tempfile.TemporaryFile() as answer:
+        process = subprocess.Popen(
             command,
             stdout=answer if command[0] == "grep" else subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        preexec_fn=lambda: os.sched_setaffinity(0, available),
-    ) as process:
+            stderr=subprocess.DEVNULL,
+            preexec_fn=lambda: os.sched_setaffinity(0, available),
+        )
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode not in (0, 1):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 
 from ascend_elk.simulate.cluster import CONNECT_TIMEOUT, Job, Process
 from ascend_elk.simulate.life import (
@@ -428,7 +429,7 @@ def _play_wait_chain(job: Job) -> Fault:
     introduce(job)
     listen(job)
     background(job, FIRST_STEP)
-    for waiter, cause in zip(order, order[1:], strict=False):
+    for waiter, cause in pairwise(order):
         wait_for_link(job.processes[waiter], job.processes[cause], FIRST_STEP)
     for process in job.processes:
         if process.rank not in order:
