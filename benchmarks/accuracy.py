@@ -1,13 +1,14 @@
 """How often the diagnosis names the right card: ``python -m benchmarks.accuracy [--sizes 2x8,16x8] …``.
 
 Clocks of hosts are off by up to ten seconds, those of devices by eight hours for odd seeds, and a tenth of
-the files is lost or cut, unless the options say otherwise. Every run writes a cluster's logs with a known fault,
-reads them as the command line does and compares the verdict with the truth. Seeds from 1000 on are for this
-table; rules and scores were tuned on seeds below 100 only.
+the files is lost or cut, unless the options say otherwise. Every run writes a cluster's logs with a known
+fault, reads them as the command line does and compares the verdict with the truth. Seeds from 1000 on are for
+this table; rules and scores were tuned on seeds below 100 only.
 
 top-1: the first card named is at fault (healthy runs: nobody is accused). top-3: one of the first three
 suspects is. accused: a card is named that is not at fault. open: undetermined, or a fault that was not seen.
-Beside the engine stand the baselines of ``benchmarks.baselines`` with their own top-1 and accusations on the same logs.
+Beside the engine stand the baselines of ``benchmarks.baselines`` with their own top-1 and accusations on the
+same logs.
 """
 
 from __future__ import annotations

@@ -17,9 +17,10 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from ascend_elk.simulate.bulk import write_info_log
 from rich.console import Console
 from rich.table import Table
+
+from ascend_elk.simulate.bulk import write_info_log
 
 CLI = [sys.executable, "-c", "from ascend_elk.cli import main; main()"]
 
