@@ -70,8 +70,12 @@ def literal_search(literals: Iterable[str]) -> BytesAhoCorasick:
     return BytesAhoCorasick([text.encode() for text in dict.fromkeys(literals)])
 
 
-def identified(events: Iterable[Event], registry: Registry) -> Iterator[Event]:
+def identified(events: Iterable[Event], registry: Registry) -> Iterable[Event]:
     """Add to each event of one file what the registry knows of its process."""
+    return _identified(events, registry) if registry.processes else events
+
+
+def _identified(events: Iterable[Event], registry: Registry) -> Iterator[Event]:
     known: dict[Any, dict[str, Any]] = {}
     for event in events:
         fields = event.fields

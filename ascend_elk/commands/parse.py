@@ -80,10 +80,10 @@ def parse(
         logs.reader.progress = progress
         registry = logs.registry()
         groups = _by_process(logs.files) if context else [[file] for file in logs.files]
-        events = chain.from_iterable(
-            with_context(selection.filter(_in_time_order(logs.reader, group, registry), severity), context)
-            for group in groups
-        )
+        streams = (_in_time_order(logs.reader, group, registry) for group in groups)
+        if selection != Selection():
+            streams = (with_context(selection.filter(stream, severity), context) for stream in streams)
+        events = chain.from_iterable(streams)
         if form is Format.NDJSON:
             _write_ndjson(events)
         else:
