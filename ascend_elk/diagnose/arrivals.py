@@ -24,6 +24,7 @@ MAX_OPERATIONS = 400
 _MAX_KINDS = 4
 FEW_ENTRIES = 8
 _MIN_STALLS = 4
+_MIN_HOST_SHARE = 0.05
 _MIN_SHARE = 0.02  # lateness below this share of the time between operations is nobody's fault
 _HOST_RANKS = 3  # ranks a host needs for what they have in common to be told from one slow card
 _MAD = 1.4826  # makes the median absolute deviation comparable to a standard deviation
@@ -435,7 +436,7 @@ def _late_hosts(case: Case, measured: dict[str, list[Measured]]) -> Iterator[Can
             if (
                 host.seconds > 4 * usual
                 and host.seconds > 3 * noise
-                and host.share >= _MIN_SHARE
+                and host.share >= _MIN_HOST_SHARE
                 and host.last > 0.5
             ):
                 yield Candidate(

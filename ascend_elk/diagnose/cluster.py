@@ -483,11 +483,11 @@ def _host_offsets(
     noise: dict[str | None, float] = dict.fromkeys(hosts, float("inf"))
     if len(hosts) < 2:
         return offsets, pairs, noise
-    spread = _barrier_spread(job)
+    spread = max(_spread_on_hosts(job, _BARRIERS), 0.002)
     exact = _differences(job, _BARRIERS)
     rough = _differences(job, _STARTS)
     entries = _entry_differences(job)
-    early, certainty = _early_starts(rough, entries)
+    early, certainty = _early_starts(rough, entries, _spread_on_hosts(job, _STARTS))
     for host in hosts:
         if exact.get(host):
             offsets[host] = median(exact[host])
@@ -507,7 +507,7 @@ def _host_offsets(
 
 
 def _early_starts(
-    rough: dict[str, list[float]], entries: dict[str, list[float]]
+    rough: dict[str, list[float]], entries: dict[str, list[float]], spread: float
 ) -> tuple[dict[str, float], float]:
     """Tell hosts that come late to every collective from clocks that run ahead.
 
@@ -522,15 +522,16 @@ def _early_starts(
     if len(gaps) < _HOSTS_TO_COMPARE:
         return {}, float("inf")
     middle = median(gaps.values())
-    usual = max(median(abs(gap - middle) for gap in gaps.values()) * 1.4826, 0.005)
+    # Of few hosts the differences may agree by chance: not better than the starts on one host do.
+    usual = max(median(abs(gap - middle) for gap in gaps.values()) * 1.4826, spread / 2)
     return {host: gap - middle for host, gap in gaps.items() if gap - middle > 4 * usual}, usual
 
 
-def _barrier_spread(job: list[Member]) -> float:
-    """How far apart the ranks of one host, on one clock, write the lines of a barrier."""
+def _spread_on_hosts(job: list[Member], signs: tuple[str, ...]) -> float:
+    """How far apart the ranks of one host, on one clock, write lines that belong together."""
     moments: dict[tuple[str, str | None], list[float]] = defaultdict(list)
     for member in job:
-        for group in member.signed(*_BARRIERS):
+        for group in member.signed(*signs):
             if group.first is not None:
                 moments[group.sign, member.card.host].append(group.first)
     spreads = [
@@ -538,7 +539,7 @@ def _barrier_spread(job: list[Member]) -> float:
         for times in moments.values()
         if len(times) > 2
     ]
-    return max(median(spreads), 0.002) if spreads else float("inf")
+    return median(spreads) if spreads else float("inf")
 
 
 def _differences(job: list[Member], signs: tuple[str, ...]) -> dict[str, list[float]]:

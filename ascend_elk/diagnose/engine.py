@@ -58,6 +58,10 @@ def conclude(
     candidates += [*never_entered(case), *odd_entry(case)]
     candidates += late_arrivals(case, measured)
     candidates += [*retries(case), *throttled(case)]
+    if case.timeouts:
+        for candidate in candidates:
+            # Something broke: that a card was slow before is rarely the reason.
+            candidate.score *= 0.7 if candidate.straggler else 1.0
     candidates.sort(key=lambda candidate: -candidate.score)
     return _verdict(case, candidates, measured, catalogue, version)
 

@@ -84,7 +84,9 @@ def first_error(case: Case) -> Iterator[Candidate]:
         others = " before the others gave up waiting" if case.timeouts else ""
         why = f"{accused[0].label()} failed by itself ({_what(trouble)}){others}"
         far = targets(case, trouble)
-        if group.side == "remote" and far:
+        if group.side == "remote" and not far:
+            continue  # it is another's fault, and nobody says whose
+        if group.side == "remote":
             accused = [target.card for target in far]
             why = f"{trouble.member.card.label()} names {_names(accused)} as the origin of its error"
         elif group.side == "link":
