@@ -623,3 +623,83 @@ def test_links_that_name_server_and_device() -> None:
     verdict = diagnose(job.events)
     assert [card.host for card in verdict.chain] == ["worker-2", "worker-1", "worker-0"]
     assert places(verdict) == [("worker-0", 0)]
+
+
+def test_card_that_stalls_now_and_then() -> None:
+    job = Job(hosts=2, devices=4)
+    job.start()
+    stalls = {5, 9, 14, 22, 30, 41}
+    _steps(job, lambda rank, step: 3.0 if rank == 6 and step in stalls else 0.0)
+    verdict = diagnose(job.events)
+    assert (verdict.kind, verdict.rule) == ("straggler", "stalls")
+    assert places(verdict) == [("worker-1", 2)]
+
+
+def test_cards_that_stall_in_turn_are_nobodys_fault() -> None:
+    job = Job(hosts=2, devices=4)
+    job.start()
+    _steps(job, lambda rank, step: 3.0 if step % 5 == 0 and rank == step // 5 % 8 else 0.0)
+    assert diagnose(job.events).kind == "healthy"
+
+
+def test_rank_that_entered_another_count_where_its_time_out_is_lost() -> None:
+    job = Job(hosts=2, devices=4)
+    job.start()
+    for step in range(20):
+        for rank in range(8):
+            job.collective(rank, 20 + step, count=512 if step == 19 and rank == 3 else 1024)
+    for rank in range(8):
+        if rank != 3:
+            job.notify_timeout(rank, 1900)
+    verdict = diagnose(job.events)
+    assert verdict.rule == "odd-entry"
+    assert places(verdict) == [("worker-0", 3)]
+
+
+def test_silent_card_that_entered_everything_only_lost_its_log() -> None:
+    job = Job(hosts=2, devices=4)
+    job.start()
+    for step in range(20):
+        for rank in range(8):
+            if not (step == 19 and rank == 5):
+                job.collective(rank, 20 + step)
+    for rank in range(8):
+        if rank not in (2, 5, 6):
+            job.notify_timeout(rank, 1900)
+    verdict = diagnose(job.events)
+    assert places(verdict) == [("worker-1", 1)]
+
+
+def test_card_without_identity_lines_has_the_rank_of_its_place() -> None:
+    job = Job(hosts=2, devices=4)
+    job.start(0, 1, 2, 3, 4, 5, 7)
+    for rank in (0, 1, 2, 3, 4, 5, 7):
+        job.socket_timeout(rank, 6, 150)
+    job.line(6, 30, "aclrtSetDevice: open device", "ERROR", "RUNTIME", **{"ascend.device.id": 2})
+    verdict = diagnose(job.events)
+    assert verdict.cards[0].rank == 6
+    assert verdict.cards[0].pid == 1006
+
+
+def test_what_a_process_printed_without_a_time_counts_if_it_did_not_wait() -> None:
+    job = Job(hosts=2, devices=4)
+    job.start()
+    for rank in (0, 1, 2, 3, 4, 6):
+        job.notify_timeout(rank, 1900)
+    for rank, text in ((5, "Fatal Python error: Segmentation fault"), (0, "Segmentation fault")):
+        path = f"console/rank-{rank}.log"
+        _system(job, "console", path, 0, text, rank // 4)
+        del job.events[-1].fields["@timestamp"]
+    verdict = diagnose(job.events)
+    assert places(verdict)[0] == ("worker-1", 1)
+
+
+def test_slow_card_does_not_distract_from_a_break() -> None:
+    job = Job(hosts=2, devices=4)
+    job.start()
+    _steps(job, lambda rank, step: 0.3 if rank == 6 else 0.0, steps=20)
+    for rank in range(8):
+        if rank != 1:
+            job.notify_timeout(rank, 1900)
+    job.line(1, 60, "an exception occurred during AICPU execution, stream_id:2", module="RUNTIME")
+    assert places(diagnose(job.events)) == [("worker-0", 1)]
