@@ -16,7 +16,7 @@ lint: $(VENV)/.ready
 	$(BIN)/mypy
 
 unit: $(VENV)/.ready
-	$(BIN)/python -m pytest -n auto --dist loadfile -m "not engines"
+	$(BIN)/python -m pytest -n auto --dist worksteal -m "not engines"
 
 # The tests that need a real Elasticsearch and a real Filebeat; both are fetched once and kept in a cache.
 engines: $(VENV)/.ready
