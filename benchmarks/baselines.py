@@ -10,7 +10,8 @@ from collections import defaultdict
 
 from ascend_elk.diagnose import Card, Collector
 from ascend_elk.diagnose.case import Case, Trouble, incident, targets
-from ascend_elk.diagnose.cluster import Cluster, Member, build
+from ascend_elk.diagnose.cluster import build
+from ascend_elk.diagnose.members import Cluster, Member
 
 _ERRORS = ("ERROR", "CRITICAL", "FATAL")
 

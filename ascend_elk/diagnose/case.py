@@ -6,8 +6,8 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import Literal
 
-from ascend_elk.diagnose.cluster import Cluster, Member
 from ascend_elk.diagnose.collect import Group, Record
+from ascend_elk.diagnose.members import Cluster, Member
 from ascend_elk.diagnose.model import Card
 
 _INCIDENT_GAP = 7200.0

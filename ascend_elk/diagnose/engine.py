@@ -8,13 +8,14 @@ from typing import Any, Protocol
 
 from ascend_elk.cann import Version
 from ascend_elk.diagnose.advice import remediation, sentence_zh
-from ascend_elk.diagnose.arrivals import Measured, late_arrivals, latenesses, marks, never_entered, odd_entry
+from ascend_elk.diagnose.arrivals import Measured, latenesses, marks
 from ascend_elk.diagnose.case import Candidate, Case, Trouble, incident
 from ascend_elk.diagnose.cluster import build
 from ascend_elk.diagnose.collect import Collector, EventLike
 from ascend_elk.diagnose.model import MAX_TEXT, Card, Episode, Evidence, Kind, Suspect, Verdict
-from ascend_elk.diagnose.outliers import retries, throttled
 from ascend_elk.diagnose.rules import FAILURE_RULES
+from ascend_elk.diagnose.rules.lateness import late_arrivals, never_entered, odd_entry
+from ascend_elk.diagnose.rules.outliers import retries, throttled
 from ascend_elk.diagnose.timeline import build_timeline, iso
 from ascend_elk.diagnose.waits import follow
 

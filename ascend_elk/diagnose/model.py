@@ -205,7 +205,7 @@ class Verdict:
     Attributes:
         kind: what happened.
         cards: cards at fault, most suspect first; both ends of a broken link; empty where undetermined.
-        confidence: 0 to 1, the share of such verdicts that were right on the simulator's scored runs.
+        confidence: 0 to 1; on the simulator verdicts of a confidence were right at least that often.
         sentence, sentence_zh: the verdict for people.
         rule: name of the rule that decided, see docs/diagnosis.md; empty where none did.
         chain: who waits for whom, from the first victim to the cause.

@@ -6,8 +6,8 @@ import itertools
 from collections.abc import Iterable
 from datetime import datetime, timezone
 
-from ascend_elk.diagnose.cluster import Cluster, Member
 from ascend_elk.diagnose.collect import Group
+from ascend_elk.diagnose.members import Cluster, Member
 from ascend_elk.diagnose.model import MAX_MARKS, MAX_TEXT, Card, Lane, Mark, MarkKind, Timeline
 
 MAX_LANES = 4096

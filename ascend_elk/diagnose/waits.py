@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ascend_elk.diagnose.case import Case, Chain, Target, Trouble, targets
-from ascend_elk.diagnose.cluster import Member
+from ascend_elk.diagnose.members import Member
 from ascend_elk.diagnose.model import Card
 
 
