@@ -20,6 +20,8 @@ _MONTHS = {
     )
 }
 _CACHE_LIMIT = 100_000
+# Where Elasticsearch's date_nanos ends
+_END = "2262"
 
 
 @dataclass
@@ -63,7 +65,8 @@ class Clock:
                 self._minutes.clear()
             try:
                 local = datetime.fromisoformat(f"{date}T{clock}").replace(tzinfo=self.zone)
-                self._minutes[key] = f"{local.astimezone(timezone.utc):%Y-%m-%dT%H:%M}".rjust(16, "0")
+                utc = f"{local.astimezone(timezone.utc):%Y-%m-%dT%H:%M}".rjust(16, "0")
+                self._minutes[key] = utc if utc < _END else None
             except (ValueError, OverflowError):
                 self._minutes[key] = None
         return self._minutes[key]
@@ -75,12 +78,15 @@ class Clock:
         year, month, day, minute, second, fraction, zone = match.groups()
         if zone is None:
             return self._compose(f"{year}-{month}-{day}", minute, second, fraction)
-        other = Clock(_offset(zone), self.read_at)
+        written_zone = _offset(zone)
+        if written_zone is None:
+            return None
+        other = Clock(written_zone, self.read_at)
         return other._compose(f"{year}-{month}-{day}", minute, second, fraction)
 
     def _compose(self, date: str, minute: str, second: str, fraction: str | None) -> str | None:
         utc = self._minute(date, minute)
-        if utc is None or second > "60":
+        if utc is None or second > "59":
             return None
         # At least microseconds, so that times of all writers compare as text.
         return f"{utc}:{second}.{(fraction or '').ljust(6, '0')}Z"
@@ -117,9 +123,10 @@ class Clock:
         return self._compose(f"{int(year):04}-{month:02}-{day:02}", minute, second, fraction)
 
 
-def _offset(text: str) -> tzinfo:
+def _offset(text: str) -> tzinfo | None:
     if text == "Z":
         return timezone.utc
     sign = -1 if text[0] == "-" else 1
     digits = text[1:].replace(":", "")
-    return timezone(sign * timedelta(hours=int(digits[:2]), minutes=min(int(digits[2:]), 59)))
+    hours = int(digits[:2])
+    return timezone(sign * timedelta(hours=hours, minutes=min(int(digits[2:]), 59))) if hours < 24 else None
