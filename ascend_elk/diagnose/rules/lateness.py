@@ -1,4 +1,4 @@
-"""Stragglers, and entries of collectives that do not fit: who comes late, now and then, never or elsewhere."""
+"""Stragglers, and entries of collectives that do not fit: who is late, stalls, or enters something else."""
 
 from __future__ import annotations
 
