@@ -344,19 +344,19 @@ def marks(measured: dict[str, list[Measured]], accused: set[Card]) -> dict[int, 
 def missed_entries(cluster: Cluster) -> dict[int, int]:
     """By ``id`` of a member: how many collectives it entered fewer than its peers, 0 for none.
 
-    Only of members whose log begins with the start of the job; of the others nobody knows.
+    Only of members whose log begins with the start of the job; of the others nobody knows. Who has entered
+    all that its peers entered in one of its communicators only follows another rank, and counts as 0.
     """
     users: dict[str, list[Member]] = defaultdict(list)
     for member in cluster.members:
         for comm in member.trace.entries:
             users[comm].append(member)
-    missed: dict[int, int] = {}
+    missing: dict[int, list[int]] = defaultdict(list)
     for comm, members in users.items():
         if len(members) < 2:
             continue
         most = max(member.trace.entries[comm].total for member in members)
         for member in members:
             if member.from_start:
-                fewer = most - member.trace.entries[comm].total
-                missed[id(member)] = max(fewer, missed.get(id(member), 0))
-    return missed
+                missing[id(member)].append(most - member.trace.entries[comm].total)
+    return {key: max(numbers) if min(numbers) else 0 for key, numbers in missing.items()}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 
@@ -703,3 +703,51 @@ def test_slow_card_does_not_distract_from_a_break() -> None:
             job.notify_timeout(rank, 1900)
     job.line(1, 60, "an exception occurred during AICPU execution, stream_id:2", module="RUNTIME")
     assert places(diagnose(job.events)) == [("worker-0", 1)]
+
+
+def test_hang_is_told_from_those_that_only_wait_in_another_communicator() -> None:
+    job = Job(hosts=4, devices=4)
+    job.start()
+    for step in range(20):
+        for rank in range(16):
+            hung = step == 19 and rank == 6
+            if not hung:
+                job.collective(rank, 20 + step, "AllGather", comm=f"tp_{rank // 4}_10000001")
+            if not (step == 19 and rank // 4 == 1):
+                job.collective(rank, 20.5 + step, "ReduceScatter", comm=f"dp_{rank % 4}_10000002")
+    for rank in range(16):
+        if rank not in (6, 5):  # the log of rank 5 is lost
+            job.notify_timeout(rank, 1900)
+    assert places(diagnose(job.events)) == [("worker-1", 2)]
+
+
+def test_one_rank_only_asks_for_the_others() -> None:
+    job = Job(hosts=2, devices=4)
+    job.start(3)
+    job.notify_timeout(3, 1900)
+    verdict = diagnose(job.events)
+    assert verdict.kind == "undetermined"
+    assert any("0-2, 4-7" in text for text in verdict.missing)
+
+
+def test_without_run_logs_the_silent_card_is_not_invented() -> None:
+    job = Job(hosts=2, devices=4)
+    for rank in range(7):
+        job.line(rank, 1900, "Notify wait execute failed, device_id=0, stream_id=5, task_id=1, notify_id=3")
+    verdict = diagnose(job.events)
+    assert verdict.kind == "undetermined"
+    assert any("run logs" in text for text in verdict.missing)
+
+
+def test_clock_that_jumps_accuses_nobody() -> None:
+    job = Job(hosts=3, devices=4)
+    job.start()
+    _steps(job, lambda rank, step: 0.0, steps=40)
+    for event in job.events:
+        fields = event.fields
+        if fields["host.name"] == "worker-1" and fields["@timestamp"] > "2025-03-02T10:00:45":
+            moment = datetime.fromisoformat(fields["@timestamp"][:-1]) + timedelta(hours=1)
+            fields["@timestamp"] = f"{moment:%Y-%m-%dT%H:%M:%S.%f}Z"
+    verdict = diagnose(job.events)
+    assert verdict.kind in ("healthy", "undetermined")
+    assert not verdict.cards
