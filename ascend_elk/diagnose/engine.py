@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
 
 from ascend_elk.cann import Version
@@ -31,6 +31,9 @@ class Codes(Protocol):
 
     def lookup(self, code: str, version: Version | None = None, family: str | None = None) -> Any:
         """Return the entries of a code."""
+
+    def headline(self, codes: Sequence[str], version: Version | None = None) -> str | None:
+        """Return the code that says most about the cause."""
 
 
 def diagnose(
@@ -110,7 +113,15 @@ def _verdict(
     for other in candidates[1:]:
         if other.cards[:1] == best.cards[:1]:
             proof.extend(item for item in other.proof if item not in proof)
-    codes = tuple(dict.fromkeys(code for trouble, _ in best.proof for code in trouble.group.codes))
+    culprit = best.cards[0]
+    codes = tuple(
+        dict.fromkeys(
+            code
+            for trouble, _ in proof
+            if trouble.member.card == culprit and trouble.group.role != "timeout"
+            for code in trouble.group.codes
+        )
+    )
     advice, advice_zh = remediation(best.rule)
     text, text_zh = _code_advice(codes, catalogue, version)
     return Verdict(
@@ -184,7 +195,7 @@ def _episodes(case: Case) -> tuple[Episode, ...]:
         lasts = [last for t in troubles if (last := t.member.last(t.group)) is not None]
         episodes.append(
             Episode(
-                kind=sign if first.group.role != "error" else "error",
+                kind=sign if first.group.known else "error",
                 text=first.record.text[:MAX_TEXT],
                 count=sum(trouble.group.count for trouble in troubles),
                 cards=len({id(trouble.member) for trouble in troubles}),
@@ -262,10 +273,11 @@ def _no_card(case: Case, kind: Kind) -> str:
 def _code_advice(codes: tuple[str, ...], catalogue: Codes | None, version: Version | None) -> tuple[str, str]:
     if catalogue is None:
         return "", ""
-    for name in codes:
-        family, _, code = name.partition(":")
-        for entry in catalogue.lookup(code, version=version, family=family) or ():
-            text = getattr(entry, "remediation", "") or ""
-            if text:
-                return text, getattr(entry, "remediation_zh", "") or ""
+    headline = catalogue.headline(codes, version)
+    if headline is None:
+        return "", ""
+    family, _, code = headline.partition(":")
+    for entry in catalogue.lookup(code, version, family):
+        if not entry.catch_all:
+            return f"{code}: {entry.remediation}", f"{code}：{entry.remediation_zh}"
     return "", ""

@@ -751,3 +751,19 @@ def test_clock_that_jumps_accuses_nobody() -> None:
     verdict = diagnose(job.events)
     assert verdict.kind in ("healthy", "undetermined")
     assert not verdict.cards
+
+
+def test_remedy_of_the_causes_code_comes_from_the_catalogue() -> None:
+    from ascend_elk.codes import Catalogue
+
+    job = Job(hosts=2, devices=2)
+    job.start()
+    for rank in (0, 1, 3):
+        job.notify_timeout(rank, 1900)
+    job.line(
+        2, 60, "rtX execute failed", module="RUNTIME", **{"ascend.error.codes": ["cann:EE9999", "acl:507018"]}
+    )
+    verdict = diagnose(job.events, catalogue=Catalogue.load())
+    assert verdict.codes == ("cann:EE9999", "acl:507018")
+    assert "507018: " in verdict.remediation
+    assert "507018：" in verdict.remediation_zh
