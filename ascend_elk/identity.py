@@ -22,7 +22,9 @@ NO_RANK = 4294967295
 _FILE_PID = re.compile(r"(?:plog|device)-(\d{1,10})_")
 _RANK_DIRECTORY = re.compile(r"(?:^|/)rank_(\d{1,9})(?=/)")
 _LOG_PARTS = re.compile(r"(?:^|/)(?:debug|run|security|plog|device-\d+|device-os(?:-\d+)?)(?:/|$)")
-_PAST_MESSAGES = 8
+_MAX_CONTRADICTIONS = 8
+_MAX_COMMUNICATORS = 1024
+_MAX_ADDRESSES = 64
 
 
 class ProcessKey(NamedTuple):
@@ -114,9 +116,11 @@ class Process:
         if rank == NO_RANK:
             return
         known = self.ranks.get(comm)
+        if known is None and len(self.ranks) >= _MAX_COMMUNICATORS:
+            return
         if known is None or (known[0] == rank and not known[1]):
             self.ranks[comm] = (rank, size)
-        elif known[0] != rank and len(self.contradictions) < _PAST_MESSAGES:
+        elif known[0] != rank and len(self.contradictions) < _MAX_CONTRADICTIONS:
             # The first stays: a restarted process of the same pid may come back with another rank.
             self.contradictions.append(
                 f"process {self.key.pid} on {self.key.host or 'this host'}: rank {known[0]} and rank {rank} "
@@ -137,7 +141,7 @@ class Process:
             self._key_info = None
         if name == "hcom-init":
             comm = "hccl_world_group"
-        if name == "listen" and "listen_ip" in facts:
+        if name == "listen" and "listen_ip" in facts and len(self.listens) < _MAX_ADDRESSES:
             self.listens.add(facts["listen_ip"].partition("%")[0])
         if name == "collective" and comm is None:
             comm = facts.get("tag", "").partition("_")[2] or None

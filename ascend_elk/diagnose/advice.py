@@ -141,6 +141,11 @@ _ADVICE["throttled"] = (
     "检查该卡散热与供电：npu-smi info -t temp、-t power，频率见 -t common。",
     "降频运行",
 )
+_ADVICE["issue-cost"] = (
+    "Compare the CPU load and binding of this process with its peers (top -H, taskset -p, cgroup limits).",
+    "比较该进程与其他进程的 CPU 负载与绑核（top -H、taskset -p、cgroup 限制）。",
+    "所在主机下发算子耗时远高于其他卡",
+)
 _ADVICE["cqe-scattered"] = _ADVICE["cqe-pair"]
 _ADVICE["odd-entry"] = _ADVICE["odd-operation"]
 _ADVICE["stalls"] = (

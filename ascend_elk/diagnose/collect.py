@@ -376,7 +376,7 @@ class Collector:
                         process.learn(sign, facts)
             return
         if role == "end":
-            if "cost" in facts:
+            if "cost" in facts and (facts["op"] in trace.costs or len(trace.costs) < MAX_COMMUNICATORS):
                 count, seconds = trace.costs.get(facts["op"], (0, 0.0))
                 trace.costs[facts["op"]] = (count + 1, seconds + int(facts["cost"]) * 1e-6)
             return

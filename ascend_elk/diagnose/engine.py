@@ -15,7 +15,7 @@ from ascend_elk.diagnose.collect import Collector, EventLike
 from ascend_elk.diagnose.model import MAX_TEXT, Card, Episode, Evidence, Kind, Suspect, Verdict
 from ascend_elk.diagnose.rules import FAILURE_RULES
 from ascend_elk.diagnose.rules.lateness import late_arrivals, never_entered, odd_entry
-from ascend_elk.diagnose.rules.outliers import retries, throttled
+from ascend_elk.diagnose.rules.outliers import issue_cost, retries, throttled
 from ascend_elk.diagnose.timeline import build_timeline, iso
 from ascend_elk.diagnose.waits import follow
 
@@ -61,7 +61,7 @@ def conclude(
     candidates = [candidate for rule in FAILURE_RULES for candidate in rule(case)]
     candidates += [*never_entered(case), *odd_entry(case)]
     candidates += late_arrivals(case, measured)
-    candidates += [*retries(case), *throttled(case)]
+    candidates += [*retries(case), *throttled(case), *issue_cost(case)]
     if case.timeouts:
         for candidate in candidates:
             # Something broke: that a card was slow before is rarely the reason.

@@ -767,3 +767,16 @@ def test_remedy_of_the_causes_code_comes_from_the_catalogue() -> None:
     assert verdict.codes == ("cann:EE9999", "acl:507018")
     assert "507018: " in verdict.remediation
     assert "507018：" in verdict.remediation_zh
+
+
+def test_host_that_issues_slowly_stands_out_by_cost() -> None:
+    job = Job(hosts=2, devices=4)
+    job.start()
+    for rank in range(8):
+        for step in range(20):
+            cost = (900 if rank == 4 else 40) + step
+            text = f"Entry-HcclAllReduce:success,take time: {cost} us, tag[AllReduce_{COMM}]"
+            job.line(rank, 20 + step, text, "INFO")
+    verdict = diagnose(job.events)
+    assert (verdict.kind, verdict.rule) == ("straggler", "issue-cost")
+    assert places(verdict) == [("worker-1", 0)]

@@ -1,8 +1,8 @@
-"""Cards that stand out by counts: retries, throttling."""
+"""Cards that stand out by counts and costs: retries, throttling, time to issue operations."""
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from statistics import median
 
@@ -89,6 +89,33 @@ def throttled(case: Case) -> Iterator[Candidate]:
             [(trouble, "the card slows itself down") for trouble in found.values()],
             straggler=True,
         )
+
+
+def issue_cost(case: Case) -> Iterator[Candidate]:
+    """A card whose host takes many times as long as the others' to issue the same operations."""
+    means: dict[str, dict[Card, float]] = defaultdict(dict)
+    for member in case.cluster.members:
+        for op, (count, seconds) in member.trace.costs.items():
+            if count >= _LEAST:
+                means[op][member.card] = seconds / count
+    for op, by_card in means.items():
+        if len(by_card) < 4:
+            continue
+        usual = median(by_card.values())
+        spread = median(abs(mean - usual) for mean in by_card.values())
+        slow = [
+            card for card, mean in by_card.items() if mean > _TIMES * usual and mean > usual + 10 * spread
+        ]
+        if len(slow) == 1:
+            yield Candidate(
+                "issue-cost",
+                slow,
+                0.5,
+                f"the host of {slow[0].label()} takes {by_card[slow[0]] * 1e6:.0f} us to issue {op}, the "
+                f"usual {usual * 1e6:.0f} us",
+                straggler=True,
+            )
+            return
 
 
 def _card(case: Case, trouble: Trouble) -> Card | None:
