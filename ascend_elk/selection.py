@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -114,8 +115,10 @@ def read_time(text: str, zone: tzinfo) -> str:
             whole, milli, micro = clock.split(".")
             clock = f"{whole}.{milli}{micro}"
         form = f"{date}T{clock}"
+    # Python 3.10 reads fractions of six digits only.
+    form = re.sub(r"\.(\d{1,6})\d*", lambda match: f".{match[1]:0<6}", form.replace("Z", "+00:00"))
     try:
-        time = datetime.fromisoformat(form.replace("Z", "+00:00"))
+        time = datetime.fromisoformat(form)
     except ValueError:
         raise UserError(f"{text!r} is not a time; write for example 2025-03-02T11:20:31") from None
     local = time if time.tzinfo else time.replace(tzinfo=zone)

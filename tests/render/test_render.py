@@ -5,16 +5,18 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import lscl.lang
 import pytest
 import yaml
-from lscl.parser import parse_lscl
 
 from ascend_elk.cann import Version
 from ascend_elk.errors import UserError
 from ascend_elk.formats import load_definitions
 from ascend_elk.render import RenderOptions, render, write
 
+lscl_lang = pytest.importorskip(
+    "lscl.lang", reason="the grammar of Logstash's configuration needs Python 3.11"
+)
+parse_lscl = pytest.importorskip("lscl.parser").parse_lscl
 DEFINITIONS = load_definitions()
 EVERYTHING = render(RenderOptions())
 CONF = {name: text for name, text in EVERYTHING.items() if name.endswith(".conf")}
@@ -62,20 +64,20 @@ PLUGIN_OPTIONS = {
 }
 
 
-def plugins(content: Any) -> list[lscl.lang.LsclBlock]:
+def plugins(content: Any) -> list[Any]:
     """All plugin blocks below a section, in whatever branch."""
-    found: list[lscl.lang.LsclBlock] = []
+    found: list[Any] = []
     for item in content:
-        if isinstance(item, lscl.lang.LsclBlock):
+        if isinstance(item, lscl_lang.LsclBlock):
             found.append(item)
-        elif isinstance(item, lscl.lang.LsclConditions):
+        elif isinstance(item, lscl_lang.LsclConditions):
             for _, branch in item.conditions:
                 found += plugins(branch)
             found += plugins(item.default or [])
     return found
 
 
-def all_plugins() -> list[lscl.lang.LsclBlock]:
+def all_plugins() -> list[Any]:
     return [
         plugin
         for text in CONF.values()
