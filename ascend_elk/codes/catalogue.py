@@ -31,6 +31,7 @@ from ascend_elk.codes.normalise import MAX_LENGTH, Normaliser
 from ascend_elk.codes.precedence import Precedence
 from ascend_elk.content import content_dir
 from ascend_elk.errors import UserError
+from ascend_elk.interest import load_signs
 
 _SPECIAL = ("families", "remedies", "signatures")
 # Codes that no Ascend source defines: only those listed are worth a word.
@@ -104,7 +105,8 @@ class Catalogue:
         self._found: dict[tuple[str, str | None, str | None], tuple[Entry, ...]] = {}
         self._overlay: dict[str, list[tuple[Row, str]]] = {}
         self._user_signatures: list[signing.Signature] = []
-        self._mute: list[str] = []
+        # Lines that say themselves that they do not matter; users add theirs.
+        self._mute = [text for sign in load_signs().signs if sign.role == "noise" for text in sign.contains]
         for path, text in users:
             self._add(path, read(path, UserFile, text))
         self._muted = AhoCorasick(self._mute) if self._mute else None

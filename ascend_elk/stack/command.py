@@ -11,7 +11,6 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
 from ascend_elk.errors import UserError
 from ascend_elk.stack import access
@@ -191,17 +190,14 @@ def _line(key: str, words: str, title: str = "") -> str:
 
 def _show_outcome(out: Console, outcome: Outcome, titles: dict[str, str], *, planned: bool = False) -> None:
     quiet = Counter(action for action in outcome.done.values() if action in ("unchanged", "adopt"))
-    table = Table(box=None, pad_edge=False, show_header=False)
     for key, action in outcome.done.items():
         if action not in quiet:
             done, plan_words, style = _WORDS[action]
-            table.add_row(
-                f"[{style}]{plan_words if planned else done}[/]", key, titles.get(key, "").replace("[", r"\[")
+            out.print(
+                _line(key, plan_words if planned else done, titles.get(key, "")), markup=False, style=style
             )
     for key, problem in outcome.failed.items():
-        table.add_row("[bold red]failed[/]", key, problem.replace("[", r"\["))
-    if table.row_count:
-        out.print(table)
+        out.print(f"{key}: failed: {problem}", markup=False, style="bold red")
     if quiet:
         out.print(f"{sum(quiet.values())} unchanged")
     if outcome.failed:

@@ -45,7 +45,9 @@ class Kibana:
                 raise UserError(
                     f"Kibana at {self.server.url} is not ready yet; try again in a minute"
                 ) from None
-            raise
+            if error.status == 403:
+                raise UserError(f"the user may not use Kibana at {self.server.url}") from None
+            body = None
         number = body.get("version", {}).get("number") if isinstance(body, dict) else None
         if not isinstance(number, str):
             raise UserError(

@@ -52,12 +52,11 @@ def _bucket(column: dict[str, Any], columns: dict[str, Any], interval: str) -> d
         }
     order = column["params"]["orderBy"]["columnId"]
     metric = columns[order]
+    # A bucket of one filter is sorted by its number of documents.
     path = order
     if metric["operationType"] == "count" and "filter" not in metric:
         path = "_count"
-    elif metric["operationType"] == "count":
-        path = f"{order}._count"
-    elif "filter" in metric:
+    elif metric["operationType"] != "count" and "filter" in metric:
         path = f"{order}>value"
     return {
         "terms": {

@@ -68,7 +68,7 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
 @pytest.fixture
 def documents(monkeypatch: pytest.MonkeyPatch, namespace: str) -> Documents:
     """Small documents in the place of the rendered ones, named by the namespace: streams can't be deleted here."""
-    mappings = {"properties": {"ascend": {"properties": {"rank": {"type": "object"}}}}}
+    mappings = {"dynamic": False, "properties": {"ascend": {"properties": {"rank": {"type": "object"}}}}}
     given = Documents(
         component_templates={
             namespace: {"template": {"mappings": mappings}, "_meta": {"managed_by": "ascend-elk"}}
