@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import sys
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -17,7 +18,7 @@ from ascend_elk.stack import access
 from ascend_elk.stack.changes import Outcome, diff
 from ascend_elk.stack.documents import load_documents
 from ascend_elk.stack.elasticsearch import Elasticsearch
-from ascend_elk.stack.http import Credentials, Server
+from ascend_elk.stack.http import ApiError, Credentials, Server
 from ascend_elk.stack.install import Options, Plan, carry_out, make_plan, remove
 from ascend_elk.stack.kibana import HEADERS, Kibana
 from ascend_elk.stack.objects import DEFAULT_SPACE
@@ -100,13 +101,15 @@ def install(
         keys_file=keys_file,
         overwrite=overwrite,
     )
-    todo = make_plan(search, view, load_documents(retention=retention), load_source(), options)
+    documents, source = load_documents(retention=retention), load_source()
+    with _refusals():
+        todo = make_plan(search, view, documents, source, options)
     out = Console(highlight=False, soft_wrap=True)
     if dry_run:
         _show_plan(out, todo)
         return
     status = Console(stderr=True)
-    with status.status("installing") as spinner:
+    with _refusals(), status.status("installing") as spinner:
         outcome, keys = carry_out(search, todo, options, lambda what: spinner.update(f"installing {what}"))
     titles = {change.asset.key: change.asset.title for _, change in todo.changes()}
     _show_outcome(out, outcome, titles)
@@ -137,15 +140,27 @@ def uninstall(
     credentials = _credentials(user)
     search = Elasticsearch(Server("Elasticsearch", elasticsearch, credentials, ca=ca))
     views = None if no_kibana or not kibana else _kibana(kibana, credentials, ca)
-    if views is not None:
-        views(DEFAULT_SPACE).version()
-    outcome = remove(search, views, data=data, overwrite=overwrite, dry_run=dry_run)
+    with _refusals():
+        if views is not None:
+            views(DEFAULT_SPACE).version()
+        outcome = remove(search, views, data=data, overwrite=overwrite, dry_run=dry_run)
     out = Console(highlight=False, soft_wrap=True)
     if not outcome.done and not outcome.failed:
         out.print("nothing is installed")
     _show_outcome(out, outcome, {}, planned=dry_run)
     if outcome.failed:
         raise typer.Exit(1)
+
+
+@contextmanager
+def _refusals() -> Iterator[None]:
+    """What a server refuses outside of any single object ends the command in one sentence."""
+    try:
+        yield
+    except ApiError as error:
+        raise UserError(
+            f"the server refused a request: {error}; see docs/install.md for the rights"
+        ) from None
 
 
 def _credentials(user: str | None) -> Credentials:

@@ -14,6 +14,7 @@ from ascend_elk.codes import Catalogue
 from ascend_elk.enrich import enrich
 from ascend_elk.opening import identified, open_logs
 from ascend_elk.simulate import simulate
+from tests.engines import substitutions
 
 Fields = dict[str, Any]
 _DOCUMENTATION = Path(__file__).parents[2] / "docs" / "fields.md"
@@ -43,6 +44,7 @@ def events_of(
             fields = event.fields | enrich(event.fields, catalogue, logs.version)
             fields["log.file.path"] = f"/{scenario}{fields['log.file.path'].removeprefix(str(directory))}"
             fields["ascend.job.id"] = scenario
+            fields.setdefault("ascend.cann.version", "8.0")
             # A line without a time is given one when it is taken in.
             fields.setdefault("@timestamp", UNDATED)
             fields["event.ingested"] = later(fields["@timestamp"], INGEST_LAG)
@@ -56,7 +58,7 @@ def later(time: str, seconds: float) -> str:
 
 
 def mapping() -> dict[str, Any]:
-    """The mapping that docs/fields.md describes, with types that every Elasticsearch knows."""
+    """The mapping that docs/fields.md describes, with types that the tests' Elasticsearch knows."""
     properties: dict[str, Any] = {}
     for line in _DOCUMENTATION.read_text("utf-8").splitlines():
         if not line.startswith("| `") or "runtime field" in line:
@@ -70,16 +72,15 @@ def mapping() -> dict[str, Any]:
             else:
                 full = name
             _put(properties, name, _type(name, kinds[min(number, len(kinds) - 1)]))
-    return {"dynamic": False, "properties": properties}
+    return substitutions.mappings({"dynamic": False, "properties": properties})
 
 
 def _type(name: str, documented: str) -> dict[str, Any]:
     if documented == "not":
         return {"type": "keyword", "index": False, "doc_values": False}
-    if name.rsplit(".", 1)[-1] in _TEXTS or documented == "match_only_text":
+    if name.rsplit(".", 1)[-1] in _TEXTS:
         return {"type": "text"}
-    # The catalogue's fields share a row: all but the texts are keywords.
-    return {"type": "keyword" if name.startswith("ascend.error.") else documented}
+    return {"type": documented}
 
 
 def _put(properties: dict[str, Any], name: str, definition: dict[str, Any]) -> None:

@@ -53,6 +53,7 @@ EXTRA: tuple[Fields, ...] = tuple(
         (
             {"tags": ["ascend_unparsed"]},
             {"tags": ["ascend_truncated", "other"]},
+            {"tags": ["ascend_pipeline_error"], "event.kind": "pipeline_error"},
             {"tags": ["other"]},
             {"event.duration": 1_500_000_000, "log.level": "EVENT"},
             {"event.duration": 20, "log.level": "INFO", "event.severity": 1},
@@ -176,7 +177,13 @@ WANTED: dict[str, Callable[[Fields], bool]] = {
     "ascend-heartbeat": lambda f: bool({"heartbeat", "hang"} & signals(f)) or "ascend.heartbeat.suspect" in f,
     "ascend-first-errors": error,
     "ascend-unparsed": lambda f: tagged(
-        f, "ascend_unparsed", "ascend_truncated", "ascend_split", "ascend_invalid_utf8"
+        f,
+        "ascend_unparsed",
+        "ascend_time_unparsed",
+        "ascend_pipeline_error",
+        "ascend_truncated",
+        "ascend_split",
+        "ascend_invalid_utf8",
     ),
     "ascend-process": lambda f: "process.pid" in f,
     "ascend-timeline": lambda f: f.get("event.severity", 0) >= 2 or bool(signals(f)),
@@ -375,7 +382,7 @@ def test_rules_count_what_they_should(cluster: Cluster, source: Source) -> None:
             and f.get("ascend.error.severity") != "info"
         ),
         "ascend-log-flood": lambda f: True,
-        "ascend-parse-failures": lambda f: tagged(f, "ascend_unparsed"),
+        "ascend-parse-failures": lambda f: tagged(f, "ascend_unparsed", "ascend_pipeline_error"),
     }
     assert set(wanted) == {rule.id for rule in source.rules.values() if rule.query is not None}
     for name, fits in wanted.items():
