@@ -13,6 +13,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from ascend_elk.commands.options import read_cann
 from ascend_elk.errors import UserError
 from ascend_elk.stack import access
 from ascend_elk.stack.changes import Outcome, diff
@@ -79,7 +80,14 @@ def install(
     code_page: Annotated[
         str | None, typer.Option(help="URL of the enrichment service, which error codes will link to.")
     ] = None,
-    retention: Annotated[str | None, typer.Option(help="How long logs are kept, for example 14d.")] = None,
+    parser: Annotated[
+        str, typer.Option(help="Who parses: logstash, or ingest (Elasticsearch, without Logstash).")
+    ] = "logstash",
+    cann: Annotated[
+        list[str] | None,
+        typer.Option(help="CANN version on the hosts, for --parser ingest; may be repeated; default: all."),
+    ] = None,
+    retention: Annotated[str, typer.Option(help="How long logs are kept: 30d, 12h.")] = "30d",
     alerts: Annotated[bool, typer.Option("--alerts", help="Create the alert rules, switched off.")] = False,
     no_api_keys: Annotated[bool, typer.Option("--no-api-keys", help="Create no API keys.")] = False,
     keys_file: Annotated[
@@ -101,8 +109,15 @@ def install(
         keys_file=keys_file,
         overwrite=overwrite,
     )
-    documents, source = load_documents(retention=retention), load_source()
+    versions = [read_cann(text) for text in cann or ()]
     with _refusals():
+        documents = load_documents(
+            elasticsearch=search.version(),
+            cann=() if None in versions else tuple(version for version in versions if version is not None),
+            parser=parser,
+            retention=retention,
+        )
+        source = load_source()
         todo = make_plan(search, view, documents, source, options)
     out = Console(highlight=False, soft_wrap=True)
     if dry_run:

@@ -1,8 +1,7 @@
-"""Simulated clusters as documents, and an index that holds them with the documented types."""
+"""Simulated clusters as documents, and the mapping of the index that holds them."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from datetime import datetime as DateTime  # noqa: N812
 from datetime import timedelta, timezone
@@ -13,12 +12,11 @@ from ascend_elk.cann import Version
 from ascend_elk.codes import Catalogue
 from ascend_elk.enrich import enrich
 from ascend_elk.opening import identified, open_logs
+from ascend_elk.render import templates
 from ascend_elk.simulate import simulate
 from tests.engines import substitutions
 
 Fields = dict[str, Any]
-_DOCUMENTATION = Path(__file__).parents[2] / "docs" / "fields.md"
-_TEXTS = {"message", "meaning", "remediation", "meaning_zh", "remediation_zh"}
 INGEST_LAG = 4.0
 UNDATED = "2025-03-02T11:00:00.000000Z"
 
@@ -58,35 +56,5 @@ def later(time: str, seconds: float) -> str:
 
 
 def mapping() -> dict[str, Any]:
-    """The mapping that docs/fields.md describes, with types that the tests' Elasticsearch knows."""
-    properties: dict[str, Any] = {}
-    for line in _DOCUMENTATION.read_text("utf-8").splitlines():
-        if not line.startswith("| `") or "runtime field" in line:
-            continue
-        _, names, types, *_ = line.split("|")
-        kinds = [kind.split()[0] for kind in types.replace("(ns)", "").split(",")]
-        full = ""
-        for number, name in enumerate(re.findall(r"`([^`]+)`", names)):
-            if name.startswith("."):
-                name = ".".join(full.split(".")[: -name.count(".")]) + name
-            else:
-                full = name
-            _put(properties, name, _type(name, kinds[min(number, len(kinds) - 1)]))
-    return substitutions.mappings({"dynamic": False, "properties": properties})
-
-
-def _type(name: str, documented: str) -> dict[str, Any]:
-    if documented == "not":
-        return {"type": "keyword", "index": False, "doc_values": False}
-    if name.rsplit(".", 1)[-1] in _TEXTS:
-        return {"type": "text"}
-    return {"type": documented}
-
-
-def _put(properties: dict[str, Any], name: str, definition: dict[str, Any]) -> None:
-    *parents, leaf = name.split(".")
-    for parent in parents:
-        node = properties.setdefault(parent, {})
-        node.pop("type", None)
-        properties = node.setdefault("properties", {})
-    properties.setdefault(leaf, definition)
+    """The product's own mapping of logs, with types that the tests' Elasticsearch knows."""
+    return substitutions.mappings(templates.mappings())

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from ascend_elk.errors import UserError
+from ascend_elk.formats.fields import load_fields
 from ascend_elk.stack.objects import build_objects, to_ndjson
 from ascend_elk.stack.source import Source, load_source
 from ascend_elk.stack.targets import TARGETS, target_for
@@ -337,6 +338,14 @@ def test_every_field_is_documented(source: Source) -> None:
         assert named[name] - {"@timestamp"}
     unknown = {where: fields - documented_fields() for where, fields in named.items()}
     assert {where: fields for where, fields in unknown.items() if fields} == {}
+
+
+def test_every_field_is_mapped(source: Source) -> None:
+    """What is documented is what Elasticsearch searches, or what Kibana computes."""
+    mapped = {field.name for field in load_fields()}
+    computed = {name for view in source.data_views.values() for name in view.runtime}
+    incidents = {name for name in documented_fields() if name.startswith("ascend.incident.")}
+    assert documented_fields() - mapped - incidents == computed
 
 
 def test_the_contract_is_read_as_written() -> None:

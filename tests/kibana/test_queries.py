@@ -13,7 +13,7 @@ import pytest
 from elasticsearch.helpers import bulk
 
 from ascend_elk.parse import nested
-from ascend_elk.stack.source import Source
+from ascend_elk.stack.source import Source, load_source
 from tests.engines.elasticsearch import ElasticsearchServer
 
 from . import kql, lens_query
@@ -125,8 +125,11 @@ def cluster(
         documents[f"x{len(documents)}"] = fields
     client = elasticsearch.client
     for index in INDICES:
+        incidents = load_source().incidents["template"]["mappings"]
         client.indices.create(
-            index=f"{index}-{namespace}", mappings=mapping(), settings={"number_of_replicas": 0}
+            index=f"{index}-{namespace}",
+            mappings=incidents if index == "ascend-incidents" else mapping(),
+            settings={"number_of_replicas": 0},
         )
     bulk(
         client,

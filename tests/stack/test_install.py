@@ -5,17 +5,21 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from elasticsearch import ApiError, NotFoundError
 
+from ascend_elk.stack import command
+from ascend_elk.stack.documents import load_documents
 from ascend_elk.stack.elasticsearch import Documents
 from ascend_elk.stack.manifest import NAME as MANIFEST
 from ascend_elk.stack.objects import build_objects
 from ascend_elk.stack.source import load_source
 from ascend_elk.stack.targets import TARGETS
+from tests.engines import substitutions
 from tests.engines.certificates import Certificates
 from tests.engines.elasticsearch import ElasticsearchServer
 
@@ -162,6 +166,43 @@ def test_behind_a_path_prefix_and_in_a_space(
     assert kibana.ids("default") == expected_ids()
     assert uninstall(plain, kibana).code == 0
     assert kibana.objects == {}
+
+
+def test_what_is_rendered_is_installed(
+    plain: ElasticsearchServer, fake_kibana: MakeKibana, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The product's own templates and pipelines, with the types that this Elasticsearch knows."""
+    rendered: list[Documents] = []
+
+    def load(**options: Any) -> Documents:
+        found = load_documents(**options)
+        rendered.append(found)
+        return replace(
+            found,
+            component_templates={k: substitutions.template(v) for k, v in found.component_templates.items()},
+            index_templates={k: substitutions.template(v) for k, v in found.index_templates.items()},
+            pipelines={k: substitutions.pipeline(v) for k, v in found.pipelines.items()},
+        )
+
+    monkeypatch.setattr(command, "load_documents", load)
+    kibana = fake_kibana(version="9.4.3")
+    arguments = ("--parser", "ingest", "--cann", "8.0", "--retention", "14d")
+    try:
+        first = install(plain, kibana, *arguments)
+        assert first.code == 0, first
+        (documents,) = rendered
+        assert documents.pipelines
+        held = plain.client.ingest.get_pipeline().body
+        assert set(documents.pipelines) <= set(held)
+        (name,) = documents.index_templates
+        template = plain.client.indices.get_index_template(name=name)["index_templates"][0]["index_template"]
+        assert template["template"]["lifecycle"]["data_retention"] == "14d"
+        second = install(plain, kibana, *arguments)
+        assert "created" not in second.output + second.error
+        assert "updated" not in second.output
+    finally:
+        assert uninstall(plain, kibana).code == 0
+    assert not set(rendered[0].pipelines) & set(plain.client.ingest.get_pipeline().body)
 
 
 def test_without_kibana(plain: ElasticsearchServer, documents: Documents, namespace: str) -> None:
