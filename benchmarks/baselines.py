@@ -43,7 +43,8 @@ def faultdiag(collector: Collector) -> list[Card]:
     """The order of tests that faultdiag publishes, on clocks as they are.
 
     Written anew from the description of its root-cluster step; its limits are kept: no alignment of clocks,
-    no hardware events, no late arrivals.
+    no hardware events, no late arrivals. Every line of level ERROR that nothing calls ignorable is an error
+    to it, so it accuses somebody in most healthy runs too; the tool itself may know more harmless lines.
     """
     cluster = build(collector)
     for member in [*cluster.members, *cluster.system]:

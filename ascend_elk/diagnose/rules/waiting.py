@@ -124,8 +124,9 @@ def silent_rank(case: Case) -> Iterator[Candidate]:
     else:
         return
     followed = case.chain
-    if followed is not None and followed.state != "cut" and followed.cards[-1] not in cards:
-        score *= 0.45  # the waits name others
+    if followed is not None and followed.cards[-1] not in cards:
+        # The waits name others; where it is lost for whom the last one waits, it may be for these.
+        score *= 0.75 if followed.state == "cut" else 0.45
     yield Candidate("silent-rank", cards, score, why, proof=proof, missing=missing)
 
 
