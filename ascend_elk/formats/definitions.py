@@ -145,12 +145,16 @@ class Extractor(_Versioned):
 
 
 class SourcePath(_Versioned):
-    """Where files of a source lie: ``glob`` below the ``root`` kind, ``pattern`` over the end of the path."""
+    """Where files of a source lie: ``glob`` below the ``root`` kind, ``pattern`` over the end of the path.
+
+    ``dissect`` reads the ids of ``pattern`` by literal text alone, which is all that Filebeat does cheaply.
+    """
 
     layout: str
     root: str
     glob: str
     pattern: str
+    dissect: str | None = None
     samples: tuple[dict[str, Any], ...] = ()
 
 

@@ -19,11 +19,12 @@ from ascend_elk.formats.definitions import (
 
 @dataclass(frozen=True)
 class Program:
-    """What is left of the definitions for ``version`` (``None``: for all)."""
+    """What is left of the definitions for ``version`` (``None``: for all) and for ``others`` beside it."""
 
     version: Version | None
     definitions: Definitions
     extractors: tuple[Extractor, ...]
+    others: tuple[Version, ...] = ()
 
     @property
     def sources(self) -> dict[str, Source]:
@@ -57,17 +58,18 @@ class Program:
         return [path for path in source.paths if self._applies(path.versions)]
 
     def _applies(self, versions: VersionRange) -> bool:
-        return self.version is None or self.version in versions
+        return self.version is None or any(one in versions for one in (self.version, *self.others))
 
 
-def compile_program(definitions: Definitions, version: Version | None = None) -> Program:
+def compile_program(definitions: Definitions, version: Version | None = None, *others: Version) -> Program:
     """Select what a CANN version writes.
 
     Args:
         definitions: all of ``grok/``.
-        version: ``None`` compiles everything, for clusters of many versions.
+        version: ``None`` compiles everything.
+        others: further versions, for clusters where several run side by side.
     """
     extractors: Sequence[Extractor] = definitions.extractors
     if version is not None:
-        extractors = [item for item in extractors if version in item.versions]
-    return Program(version, definitions, tuple(extractors))
+        extractors = [item for item in extractors if any(one in item.versions for one in (version, *others))]
+    return Program(version, definitions, tuple(extractors), others)

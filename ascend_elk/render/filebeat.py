@@ -1,65 +1,150 @@
-"""Filebeat: one input per source and layout, framed and tagged."""
+"""Filebeat: one input per source and layout, framed as the parser does, tagged by the path."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Any
 
 from jinja2 import Environment
 
-from ascend_elk.formats.definitions import Source
+from ascend_elk.formats.definitions import Source, SourcePath
 from ascend_elk.formats.program import Program
 from ascend_elk.layout.roots import Root
 from ascend_elk.render.options import RenderOptions
+
+# What lies in a home directory, by the kind of root
+_IN_HOME = {"process-log": "ascend/log", "trace": "ascend/atrace", "mindie-log": "mindie/log"}
+# A class of characters, an escaped character, or the start of a capturing group
+_PIECE = re.compile(r"\[\^?\]?(?:\\.|[^\]\\])*\]|\\.|\((?!\?)", re.DOTALL)
 
 
 def render_filebeat(
     program: Program, roots: dict[str, Root], options: RenderOptions, templates: Environment
 ) -> dict[str, str]:
     """Return the files under ``filebeat/`` by path."""
-    files = {
-        "filebeat/filebeat.yml": templates.get_template("filebeat.yml.j2").render(options=options),
-    }
+    files = {"filebeat/filebeat.yml": templates.get_template("filebeat.yml.j2").render(options=options)}
     template = templates.get_template("input.yml.j2")
     for source in program.sources.values():
         inputs = list(_inputs(program, source, roots, options))
         if inputs:
             files[f"filebeat/inputs.d/{source.name}.yml"] = template.render(
-                source=source, inputs=inputs, options=options
+                source=source,
+                inputs=inputs,
+                framing=framing(program, source),
+                excluded=excluded_lines(program, source, options),
+                options=options,
             )
     return files
 
 
 def _inputs(
     program: Program, source: Source, roots: dict[str, Root], options: RenderOptions
-) -> list[dict[str, Any]]:
+) -> Iterable[dict[str, Any]]:
     """One input per layout whose place on a host is known."""
     found: dict[str, dict[str, Any]] = {}
-    for path in program.paths(source):
-        root = roots[path.root]
-        directories = [*root.directories, *(options.roots if path.root == "process-log" else ())]
-        if not directories:
+    paths = program.paths(source)
+    for path in paths:
+        directories = _directories(roots[path.root], options)
+        texts = [f"{directory.rstrip('/')}/{path.glob}" for directory in directories]
+        if not texts:
             continue
         entry = found.setdefault(
             path.layout,
-            {"id": f"ascend-{source.name}-{path.layout}", "paths": [], "multiline": framing(program, source)},
+            {
+                "id": f"ascend-{source.name}-{path.layout}",
+                "paths": [],
+                "included": included_files(program, paths),
+                "excluded": [],
+                "dissects": _dissects(path, directories),
+            },
         )
-        for directory in directories:
-            text = f"{directory.rstrip('/')}/{path.glob}"
-            if text not in entry["paths"]:
-                entry["paths"].append(text)
-        entry["dissect"] = dissect_of(path.pattern)
-    return list(found.values())
+        entry["excluded"] += [
+            text for text in excluded_files(program, source, path) if text not in entry["excluded"]
+        ]
+        entry["paths"] += [text for text in texts if text not in entry["paths"]]
+    if source.name == "console" and options.consoles:
+        found["files"] = {
+            "id": "ascend-console-files",
+            "paths": list(options.consoles),
+            "included": None,
+            "excluded": [],
+            "dissects": [],
+        }
+    return found.values()
+
+
+def _directories(root: Root, options: RenderOptions) -> list[str]:
+    homes = [f"{home.rstrip('/')}/{_IN_HOME[root.name]}" for home in options.homes if root.name in _IN_HOME]
+    return [*root.directories, *homes, *(options.roots if root.name == "process-log" else ())]
+
+
+def _dissects(path: SourcePath, directories: Iterable[str]) -> list[str]:
+    found = [path.dissect] if path.dissect else []
+    if "RANK_DIRECTORY" in path.pattern and any("/rank_" in f"{directory}/" for directory in directories):
+        found.append("%{}/rank_%{ascend.rank.id|integer}/%{}")
+    return found
+
+
+def included_files(program: Program, paths: Iterable[SourcePath]) -> str:
+    """Return the patterns of a source's paths as one regex: a glob alone takes other sources' files too."""
+    grok = program.definitions.grok
+    patterns = dict.fromkeys(_without_captures(grok.to_python(path.pattern).regex) for path in paths)
+    return "|".join(patterns)
+
+
+def excluded_files(program: Program, source: Source, path: SourcePath) -> list[str]:
+    """Return the patterns of other sources' files that this path would take too, by their samples."""
+    grok = program.definitions.grok
+    ours = grok.to_python(path.pattern).compiled
+    return [
+        _without_captures(grok.to_python(other.pattern).regex)
+        for name, rival in program.sources.items()
+        for other in rival.paths
+        if name != source.name and other.root == path.root
+        if any(ours.search(sample["path"]) for sample in other.samples)
+    ]
 
 
 def framing(program: Program, source: Source) -> dict[str, Any]:
     """Return the multiline settings that frame records as the parser does."""
     grok = program.definitions.grok
     if source.framing == "continuation":
-        patterns = [grok.to_python(pattern).regex for pattern in source.continuation]
-        return {"pattern": _re2(patterns), "negate": False}
+        # An empty line still has its carriage return, if there was one.
+        patterns = [pattern.replace("$", r"\r?$") for pattern in source.continuation]
+        return {"pattern": _re2([grok.to_python(pattern).regex for pattern in patterns]), "negate": False}
     heads = [item.pattern.removesuffix("%{REST:message}") for item in program.formats(source)]
     return {"pattern": _re2([grok.to_python(head).regex for head in heads]), "negate": True}
+
+
+def excluded_lines(program: Program, source: Source, options: RenderOptions) -> list[str]:
+    """Return the patterns of lines that are not shipped: muted modules, levels below the least one."""
+    grok = program.definitions.grok
+    severity = program.definitions.levels.severity
+    found: list[str] = []
+    for item in program.formats(source):
+        if options.muted:
+            found += _up_to(item.pattern, "ascend.module", list(options.muted), grok.to_python)
+        if options.level is not None:
+            low = [name for name, number in severity.items() if number < severity[options.level]]
+            spellings = program.definitions.levels.spellings.get(item.level or "", {})
+            low += [short for short, name in spellings.items() if name in low]
+            found += _up_to(item.pattern, "log.level", low, grok.to_python)
+    return list(dict.fromkeys(found))
+
+
+def _up_to(pattern: str, field: str, values: list[str], translate: Any) -> list[str]:
+    """A header as far as a field, with only some values of it."""
+    before, reference, _ = (
+        re.split(rf"(%\{{\w+:{re.escape(field)}\}})", pattern, maxsplit=1)
+        if (re.search(rf"%\{{\w+:{re.escape(field)}\}}", pattern))
+        else ("", "", "")
+    )
+    if not reference or not values or before.count("(?:") != before.count(")"):
+        return []
+    end = r"(?:[^0-9A-Za-z_]|$)"
+    regex = translate(before).regex
+    return [_re2([f"{regex}(?:{'|'.join(sorted(values))}){end}"])]
 
 
 def _re2(regexes: list[str]) -> str:
@@ -67,46 +152,5 @@ def _re2(regexes: list[str]) -> str:
     return "^(?:" + "|".join(_without_captures(regex) for regex in regexes) + ")"
 
 
-# A class of characters, an escaped character, or the start of a capturing group
-_PIECE = re.compile(r"\[\^?\]?(?:\\.|[^\]\\])*\]|\\.|\((?!\?)", re.DOTALL)
-
-
 def _without_captures(regex: str) -> str:
     return _PIECE.sub(lambda match: "(?:" if match.group() == "(" else match.group(), regex)
-
-
-# The ids that a path gives, as Filebeat's dissect reads them: literal text around the captures of a pattern.
-_PART = re.compile(r"%\{(\w+)(?::([\w.]+))?(?::(long|double))?\}|([^%]+)")
-
-
-def dissect_of(pattern: str) -> str | None:
-    """Turn the end of a path pattern into a tokenizer for ``dissect``; ``None`` where it gives no ids.
-
-    Only captures between literal text can be dissected:
-    ``/plog/plog-%{PROCESS_ID:process.pid:long}%{LOG_END}`` becomes
-    ``%{}/plog/plog-%{process.pid|integer}_%{}``.
-    """
-    tokens: list[str] = []
-    literal = ""
-    for name, field, kind, text in _PART.findall(pattern):
-        if text:
-            # Up to the first sign of a regex it is literal.
-            literal = re.split(r"[\\(\[{?*+|]", text, maxsplit=1)[0]
-            if tokens:
-                tokens.append(literal)
-                if literal != text:
-                    break
-            elif literal != text:
-                literal = ""
-        elif field:
-            if not tokens:
-                if not literal:
-                    return None
-                tokens.append(f"%{{}}{literal}")
-            tokens.append(f"%{{{field}{'|integer' if kind == 'long' else ''}}}")
-        elif tokens:
-            tokens.append("_" if name == "LOG_END" else "")
-            break
-        else:
-            literal = ""
-    return "".join(tokens) + "%{}" if len(tokens) > 1 and tokens[-1] else None

@@ -11,11 +11,11 @@ from ascend_elk.render.steps import Bodies, ExtractorStep, Format, SourceSteps, 
 
 ENTRY = "ascend-elk"
 Document = dict[str, Any]
-# Extractors whose captures one pipeline looks for: it is left out where none of them has a literal in the text.
+# Extractors whose captures one pipeline looks for; it is left out where none of them has a literal in a text.
 _PART = 10
 _MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
 _INDEX = "_ingest._grok_match_index"
-# Matches where nothing else does, so that grok need not fail: at once behind anchored patterns, else at the end.
+# Match where nothing else does, so that grok need not fail: at once behind anchored patterns, or at the end.
 _NOTHING = r"\A"
 _NOTHING_FOUND = r"\z"
 
@@ -73,13 +73,16 @@ class _Ingest:
                         "time",
                         {
                             "device": self._options.device_timezone,
-                            "devices": [item.source.name for item in sources if item.source.clock == "device"],
+                            "devices": [
+                                item.source.name for item in sources if item.source.clock == "device"
+                            ],
                             "months": {name: number for number, name in enumerate(_MONTHS, 1)},
                         },
                         "ctx._ascend.time != null && ctx.ascend.clock?.written != null",
                     ),
                     _call(f"{ENTRY}-facts"),
                     self._script("finish", {"original": self._options.original}),
+                    {"set": {"field": "event.ingested", "copy_from": "_ingest.timestamp"}},
                 ],
             ),
             # The line is kept whatever happens.
@@ -95,13 +98,19 @@ class _Ingest:
                 {"append": {"field": "tags", "value": "ascend_pipeline_error", "ignore_failure": True}},
                 self._script("failed", {}),
                 self._script("finish", {"original": self._options.original}, ignore_failure=True),
+                {"set": {"field": "event.ingested", "copy_from": "_ingest.timestamp"}},
             ],
         }
 
     def _script(
         self, name: str, params: dict[str, Any], condition: str | None = None, *, ignore_failure: bool = False
     ) -> Document:
-        body: Document = {"description": name, "lang": "painless", "source": self._scripts[name], "params": params}
+        body: Document = {
+            "description": name,
+            "lang": "painless",
+            "source": self._scripts[name],
+            "params": params,
+        }
         if condition:
             body["if"] = condition
         if ignore_failure:
@@ -117,13 +126,14 @@ class _Ingest:
         for prefix in steps.prefixes:
             pattern = renamed(prefix.pattern, _plain) + "%{REST:message}"
             # What a prefix captures is overwritten by the header behind it.
-            processors.append(
-                self._grok("_ascend.line", [pattern, _NOTHING], unmatched, trace=True)
-            )
+            processors.append(self._grok("_ascend.line", [pattern, _NOTHING], unmatched, trace=True))
             processors += _take_index("_ascend.prefix", unmatched)
-            processors.append(
-                _call(f"{ENTRY}-headers-{name}", f"{unmatched} && ctx._ascend.prefix == '0'")
-            )
+            if ":process.name}" in prefix.pattern:
+                named = f"{unmatched} && ctx.process?.name != null"
+                processors.append(
+                    {"set": {"field": "_ascend.name", "copy_from": "process.name", "if": named}}
+                )
+            processors.append(_call(f"{ENTRY}-headers-{name}", f"{unmatched} && ctx._ascend.prefix == '0'"))
             if prefix.needs_header:
                 processors.append(
                     {
@@ -156,7 +166,10 @@ class _Ingest:
             )
         )
         processors += [
-            _call(self._group_name(group, steps.renames), f"ctx._ascend.group == '{group}'")
+            _call(
+                f"{ENTRY}-{self._steps.bodies_name(group, steps.renames)}",
+                f"ctx._ascend.group == '{group}'",
+            )
             for group in steps.groups
         ]
         return _pipeline(f"Lines of {name}", processors)
@@ -197,21 +210,9 @@ class _Ingest:
             for module in bodies.modules
         }
 
-    def _group_name(self, group: str, renames: dict[str, str]) -> str:
-        """Sources share the pipeline of a group unless their captures have other names."""
-        return f"{ENTRY}-body-{group}" + ("-device" if self._affected(group, renames) else "")
-
-    def _affected(self, group: str, renames: dict[str, str]) -> bool:
-        return any(
-            f":{name}" in style.pattern
-            for bodies in self._steps.bodies(group)
-            for style in bodies.styles
-            for name in renames
-        )
-
     def _groups(self) -> list[tuple[str, str, dict[str, str]]]:
         found = {
-            self._group_name(group, item.renames): (group, item.renames)
+            f"{ENTRY}-{self._steps.bodies_name(group, item.renames)}": (group, item.renames)
             for item in self._steps.sources
             for group in item.groups
         }

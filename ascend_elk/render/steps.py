@@ -136,7 +136,9 @@ class Steps:
         """Work the steps out; raises GrokError where content asks for what no backend can do."""
         definitions = self.program.definitions
         library = dict(definitions.grok.patterns)
-        object.__setattr__(self, "sources", tuple(self._source(item) for item in definitions.sources.values()))
+        object.__setattr__(
+            self, "sources", tuple(self._source(item) for item in definitions.sources.values())
+        )
         object.__setattr__(
             self,
             "extractors",
@@ -155,7 +157,9 @@ class Steps:
         """Body styles in the order in which they are tried: a module's own, then what all others may be."""
         own: dict[tuple[str, ...], list[str]] = {}
         by_name = {style.name: style for style in self.program.bodies(group)} | {
-            style.name: style for module in self.program.modules(group) for style in self.program.bodies(group, module)
+            style.name: style
+            for module in self.program.modules(group)
+            for style in self.program.bodies(group, module)
         }
         for module in self.program.modules(group):
             styles = self.program.bodies(group, module)
@@ -166,6 +170,20 @@ class Steps:
             Bodies(tuple(modules), tuple(by_name[name] for name in names)) for names, modules in own.items()
         ]
         return [*found, Bodies((), tuple(self.program.bodies(group)))]
+
+    def styles(self, group: str) -> list[BodyStyle]:
+        """All body styles of a group in the order of their file."""
+        wanted = {style.name for bodies in self.bodies(group) for style in bodies.styles}
+        return [style for style in self.program.definitions.bodies[group] if style.name in wanted]
+
+    def bodies_name(self, group: str, renames: dict[str, str]) -> str:
+        """Sources share the body styles of a group unless their captures have other names."""
+        affected = any(
+            item.field in renames
+            for style in self.styles(group)
+            for item in captures(style.pattern, self.library)
+        )
+        return f"bodies-{group}" + ("-device" if affected else "")
 
     def _source(self, source: Source) -> SourceSteps:
         formats = tuple(self._format(item) for item in self.program.formats(source))

@@ -25,7 +25,7 @@ IDS = ("process.pid", "ascend.device.id", "log.file.path")
 
 def configuration(directory: Path, log: Path, stack: str = "7.17") -> Path:
     """Render for one log root, and leave out what only exists on a real host."""
-    options = RenderOptions(cann=Version.parse("8.2"), stack=stack, roots=(str(log),))
+    options = RenderOptions(cann=(Version.parse("8.2"),), stack=stack, roots=(str(log),))
     write(render(options), directory, force=False)
     for path in (directory / "filebeat" / "inputs.d").glob("*.yml"):
         inputs = yaml.safe_load(path.read_text())

@@ -11,9 +11,10 @@ import pytest
 
 from ascend_elk.formats import compile_program, load_definitions
 from ascend_elk.layout import classify
+from ascend_elk.layout.roots import load_roots
 from ascend_elk.parse.executor import SourceExecutor
 from ascend_elk.records import Record, read_records
-from ascend_elk.render.filebeat import dissect_of, framing
+from ascend_elk.render.filebeat import excluded_files, framing, included_files
 
 re2 = pytest.importorskip("re2")
 DEFINITIONS = load_definitions()
@@ -86,34 +87,65 @@ def dissect(tokenizer: str, text: str) -> dict[str, Any] | None:
     return found
 
 
+def glob_matches(pattern: str, path: str) -> bool:
+    """Go's filepath.Match: a star stays within its directory."""
+    return re.fullmatch(re.escape(pattern).replace(r"\*", "[^/]*"), path) is not None
+
+
+def in_its_place(glob: str, path: str) -> bool:
+    """Whether the end of a path is as it is on a host, not copied out of its tree."""
+    depth = glob.count("/") + 1
+    return glob_matches(glob, "/".join(path.removesuffix(".gz").split("/")[-depth:]))
+
+
 PATHS = [
     pytest.param(source.name, path, sample, id=f"{source.name}-{path.layout}-{number}")
     for source in DEFINITIONS.sources.values()
     for path in source.paths
-    if path.root != "export" and dissect_of(path.pattern)
+    if path.root != "export"
     for number, sample in enumerate(path.samples)
+    if in_its_place(path.glob, sample["path"])
 ]
+
+
+def ids(path: Any) -> set[str]:
+    """What only part of a source's files have in their path is no matter of dissect."""
+    optional = {"ascend.device.os"} if "DEVICE_OS_DIRECTORY" in path.pattern else set()
+    return optional | ({"ascend.rank.id"} if "RANK_DIRECTORY" in path.pattern else set())
 
 
 @pytest.mark.parametrize(("source", "path", "sample"), PATHS)
 def test_dissect_reads_the_ids_that_the_pattern_reads(source: str, path: Any, sample: dict[str, Any]) -> None:
     text = sample["path"] if sample["path"].startswith("/") else f"/{sample['path']}"
-    tokenizer = dissect_of(path.pattern)
-    assert tokenizer is not None
-    found = dissect(tokenizer, text)
-    expected = classify(sample["path"]).fields
-    assert found
-    for name, value in found.items():
-        assert expected[name] == value
+    expected = {name: value for name, value in classify(text).fields.items() if name not in ids(path)}
+    assert (dissect(path.dissect, text) if path.dissect else {}) == expected
 
 
-def test_process_and_device_are_dissected() -> None:
-    by_source = {
-        source.name: {dissect_of(path.pattern) for path in source.paths}
-        for source in DEFINITIONS.sources.values()
-    }
-    assert "%{}/plog/plog-%{process.pid|integer}_%{}" in by_source["plog"]
-    assert any(
-        text and "device-%{ascend.device.id|integer}/device-%{process.pid|integer}_" in text
-        for text in by_source["device"]
-    )
+def live_files() -> list[tuple[str, str]]:
+    """Paths as they are on a host, by the samples, and their sources."""
+    roots = load_roots()
+    found = []
+    for source in DEFINITIONS.sources.values():
+        for path in source.paths:
+            for sample in path.samples:
+                if sample["path"].startswith("/") and roots[path.root].directories:
+                    found.append((source.name, sample["path"]))
+    return found
+
+
+@pytest.mark.parametrize(("source", "path"), live_files(), ids=[path for _, path in live_files()])
+def test_a_file_is_read_by_one_source_only(source: str, path: str) -> None:
+    roots = load_roots()
+    if path.endswith(".gz"):
+        path = path.removesuffix(".gz")
+    readers = set()
+    for other in DEFINITIONS.sources.values():
+        included = re2.compile(included_files(PROGRAM, other.paths))
+        for place in other.paths:
+            for directory in (*roots[place.root].directories, "/data/log", "/data/mindie/log"):
+                excluded = [re2.compile(text) for text in excluded_files(PROGRAM, other, place)]
+                if not glob_matches(f"{directory}/{place.glob}", path) or not included.search(path):
+                    continue
+                if not any(pattern.search(path) for pattern in excluded):
+                    readers.add(other.name)
+    assert readers == {source}

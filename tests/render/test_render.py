@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -21,10 +22,10 @@ DEFINITIONS = load_definitions()
 EVERYTHING = render(RenderOptions())
 CONF = {name: text for name, text in EVERYTHING.items() if name.endswith(".conf")}
 
-# Documented options of the plugins that the configuration uses, common ones included.
+# Documented options of the plugins that the configuration uses, those of the 7.17 names included.
+COMMON = {"id"}
 PLUGIN_OPTIONS = {
     "beats": {
-        "id",
         "host",
         "port",
         "ssl",
@@ -35,32 +36,59 @@ PLUGIN_OPTIONS = {
         "ssl_client_authentication",
         "ssl_verify_mode",
     },
-    "grok": {
-        "id",
-        "patterns_dir",
-        "match",
-        "overwrite",
-        "add_field",
-        "tag_on_failure",
-        "timeout_millis",
+    "kafka": {
+        "bootstrap_servers",
+        "topics",
+        "group_id",
+        "client_id",
+        "auto_offset_reset",
+        "codec",
+        "security_protocol",
+        "ssl_truststore_type",
+        "ssl_truststore_location",
+        "ssl_keystore_type",
+        "ssl_keystore_location",
     },
-    "mutate": {"id", "copy", "replace", "convert", "gsub", "rename", "remove_field", "add_field", "add_tag"},
-    "date": {"id", "match", "timezone", "tag_on_failure"},
-    "translate": {"id", "source", "target", "override", "dictionary"},
-    "ruby": {"id", "path", "script_params"},
-    "fingerprint": {"id", "source", "concatenate_sources", "method", "target"},
+    "dead_letter_queue": {"path", "pipeline_id", "commit_offsets", "clean_consumed"},
+    "grok": {"patterns_dir", "match", "overwrite", "add_field", "tag_on_failure", "timeout_millis"},
+    "mutate": {"copy", "add_field"},
+    "date": {"match", "timezone", "target", "tag_on_failure"},
+    "ruby": {"path", "script_params"},
+    "fingerprint": {"source", "method", "target"},
     "elasticsearch": {
-        "id",
         "hosts",
+        "api_key",
         "user",
         "password",
+        "ssl",
         "cacert",
+        "ssl_enabled",
         "ssl_certificate_authorities",
+        "ssl_verification_mode",
         "data_stream",
-        "data_stream_auto_routing",
+        "index",
         "document_id",
         "action",
+        "manage_template",
+        "ilm_enabled",
+        "silence_errors_in_log",
+        "failure_type_logging_whitelist",
     },
+}
+# What one line of the stack knows and the other does not.
+ONLY_7 = {"ssl", "ssl_verify_mode", "cacert", "failure_type_logging_whitelist"}
+ONLY_LATER = {
+    "ssl_enabled",
+    "ssl_client_authentication",
+    "ssl_verification_mode",
+    "silence_errors_in_log",
+    "clean_consumed",
+}
+VARIANTS = {
+    "plain": {},
+    "kafka": {"kafka": ("kafka.example:9093",)},
+    "basic": {"authentication": "basic"},
+    "no-tls": {"tls": False, "elasticsearch": ("http://localhost:9200",)},
 }
 
 
@@ -77,10 +105,11 @@ def plugins(content: Any) -> list[Any]:
     return found
 
 
-def all_plugins() -> list[Any]:
+def all_plugins(files: dict[str, str]) -> list[Any]:
     return [
         plugin
-        for text in CONF.values()
+        for name, text in files.items()
+        if name.endswith(".conf")
         for section in parse_lscl(text)
         for plugin in plugins(section.content)
     ]
@@ -104,12 +133,15 @@ def test_logstash_configuration_parses(name: str) -> None:
     assert {section.name for section in parse_lscl(CONF[name])} <= {"input", "filter", "output"}
 
 
-def test_logstash_uses_documented_options_only_and_ids_are_unique() -> None:
-    found = all_plugins()
-    assert len(found) > 300
+@pytest.mark.parametrize("stack", ["7.17", "8", "9"])
+@pytest.mark.parametrize("variant", sorted(VARIANTS))
+def test_logstash_uses_documented_options_only_and_ids_are_unique(stack: str, variant: str) -> None:
+    found = all_plugins(render(RenderOptions(stack=stack, **VARIANTS[variant])))
+    assert len(found) > 200
     for plugin in found:
         names = {attribute.name for attribute in plugin.content}
-        assert names <= PLUGIN_OPTIONS[plugin.name], plugin
+        assert names <= PLUGIN_OPTIONS[plugin.name] | COMMON, plugin
+        assert not names & (ONLY_LATER if stack == "7.17" else ONLY_7), plugin
     ids = [attribute.content for plugin in found for attribute in plugin.content if attribute.name == "id"]
     assert len(ids) == len(found)
     assert len(set(ids)) == len(ids)
@@ -117,7 +149,6 @@ def test_logstash_uses_documented_options_only_and_ids_are_unique() -> None:
 
 def test_logstash_patterns_are_the_definitions_own() -> None:
     """Undo the field syntax of Logstash: what is left is the text of grok/."""
-    import re
 
     def undone(text: str) -> str:
         text = re.sub(r"%\{(\w+):((?:\[[^\]]+\])+)(?::(?:int|float))?\}", r"%{\1}", text)
@@ -125,7 +156,7 @@ def test_logstash_patterns_are_the_definitions_own() -> None:
 
     matches = [
         text
-        for plugin in all_plugins()
+        for plugin in all_plugins(EVERYTHING)
         if plugin.name == "grok"
         for attribute in plugin.content
         if attribute.name == "match"
@@ -134,6 +165,7 @@ def test_logstash_patterns_are_the_definitions_own() -> None:
     known = {undone(item.pattern) for item in DEFINITIONS.formats.values()}
     known |= {undone(style.pattern) for styles in DEFINITIONS.bodies.values() for style in styles}
     known |= {undone(item.pattern) for item in DEFINITIONS.extractors if item.pattern}
+    known |= {undone(item.pattern) + "%{REST}" for item in DEFINITIONS.prefixes}
     unknown = {undone(text) for text in matches} - {text.replace('"', r"\x22") for text in known} - known
     assert not unknown
     assert len(matches) > 200
@@ -155,18 +187,23 @@ def test_filebeat_configuration_is_yaml_with_unique_ids() -> None:
 
 
 def test_a_version_renders_only_what_it_writes() -> None:
-    new = render(RenderOptions(cann=Version.parse("8.0")))
-    old = render(RenderOptions(cann=Version.parse("20.2")))
+    new = render(RenderOptions(cann=(Version.parse("8.0"),)))
+    old = render(RenderOptions(cann=(Version.parse("20.2"),)))
     assert "/var/dlog" not in "".join(new.values())
-    assert "hccl-process-thread" not in new["logstash/conf.d/30-plog.conf"]
-    assert "hccl-process-thread" in old["logstash/conf.d/30-plog.conf"]
-    assert "tdt-trailing-location" in old["logstash/conf.d/30-plog.conf"]
+    assert "hccl-process-thread" not in new["logstash/conf.d/35-bodies-plog.conf"]
+    assert "hccl-process-thread" in old["logstash/conf.d/35-bodies-plog.conf"]
+    assert "tdt-trailing-location" in old["logstash/conf.d/35-bodies-plog.conf"]
 
 
-def test_no_secret_is_rendered() -> None:
-    text = "".join(EVERYTHING.values())
-    assert 'password => "${ASCEND_ES_PASSWORD}"' in text
-    assert "changeme" not in text
+@pytest.mark.parametrize("parser", ["logstash", "ingest"])
+@pytest.mark.parametrize("auth", ["api-key", "basic"])
+def test_credentials_are_names_only(parser: str, auth: str) -> None:
+    text = "".join(render(RenderOptions(parser=parser, authentication=auth)).values())
+    values = re.findall(r"^\s*(?:api_key|user|username|password)(?::| =>) (.*)$", text, re.MULTILINE)
+    assert values
+    for value in values:
+        assert re.fullmatch(r"""["']\$\{ASCEND_[A-Z_]+\}["']""", value)
+    assert not re.search(r"verification(?:_mode)?.{0,6}none", text)
 
 
 @pytest.mark.parametrize("stack", ["7.17", "8", "9"])
@@ -182,12 +219,32 @@ def test_every_stack_renders_configuration_that_parses(stack: str) -> None:
     ("options", "words"),
     [
         ({"stack": "6"}, "7.17"),
+        ({"parser": "grok"}, "logstash, ingest"),
         ({"elasticsearch": ("es.example:9200",)}, "https://"),
+        ({"elasticsearch": ("https://es.example:99999",)}, "no URL"),
         ({"elasticsearch": ("https://me:secret@es.example",)}, "keystore"),
         ({"elasticsearch": ("http://es.example:9200",)}, "not encrypted"),
+        ({"elasticsearch": ("https://a.example", "http://localhost:9200")}, "all with http"),
         ({"logstash": ("logstash.example",)}, "host:port"),
+        ({"logstash": ("logstash.example:70000",)}, "host:port"),
+        ({"logstash": ("a.example:5044", "b.example:5045")}, "same port"),
+        ({"logstash": ("a.example:5044",), "parser": "ingest"}, "contradicts"),
+        ({"kafka": ("a.example:9092",), "parser": "ingest"}, "Logstash"),
+        ({"kafka": ("a.example:9092",), "logstash": ("a.example:5044",)}, "contradicts"),
+        ({"authentication": "api-key", "elasticsearch": ("http://localhost:9200",)}, "encrypted"),
+        ({"authentication": "token"}, "api-key, basic, none"),
         ({"namespace": "Team-A"}, "namespace"),
+        ({"retention": "a month"}, "retention"),
+        ({"retention": "0d"}, "retention"),
         ({"roots": ("logs",)}, "absolute"),
+        ({"roots": ("/a'b",)}, "quotes"),
+        ({"cluster": "${SECRET}"}, "configuration files"),
+        ({"job": "a\nb"}, "control characters"),
+        ({"labels": (("Team", "x"),)}, "label"),
+        ({"level": "LOUD"}, "DEBUG"),
+        ({"muted": ("A B",)}, "module"),
+        ({"identity": "path"}, "fingerprint"),
+        ({"timezone": "local"}, "--timezone"),
     ],
 )
 def test_choices_that_make_no_sense_are_refused(options: dict[str, Any], words: str) -> None:
