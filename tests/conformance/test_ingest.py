@@ -61,7 +61,7 @@ def parser(zone: str) -> Parser:
 def cases(name: str, source: str, data: bytes, zone: str = "UTC") -> Iterator[Case]:
     """The events of a file of a source, each with its document; the hosts' clocks are in a zone."""
     path = f"/var/log/{name}.log"
-    fields = {"log.file.path": path, "host.name": "worker-0"}
+    fields: dict[str, Any] = {"log.file.path": path, "host.name": "worker-0"}
     if DEFINITIONS.sources[source].clock == "device":
         # As the path of a device's file says; the header names another process.
         fields |= {"process.pid": 4711, "ascend.device.id": 3}
