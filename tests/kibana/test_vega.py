@@ -125,6 +125,10 @@ def test_panel_shows_the_card(
     if name == "ascend-card-map":
         assert len(rows["cards"]) == cards
         assert all(row["lines"] > 0 for row in rows["cards"])
+        red = {f"{row['host']}/{row['card']}" for row in rows["cards"] if row["errors"]}
+        yellow = {f"{row['host']}/{row['card']}" for row in rows["cards"] if row["timeouts"]}
+        assert red == {job.culprit}
+        assert len(yellow | red) == cards
     elif name == "ascend-lanes":
         lanes = sorted(rows["lanes"], key=lambda row: row["lane"])
         assert len(rows["cards"]) == cards
