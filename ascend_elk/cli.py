@@ -17,6 +17,7 @@ from ascend_elk.commands.parse import parse
 from ascend_elk.errors import UserError
 from ascend_elk.render.command import render
 from ascend_elk.simulate.command import simulate
+from ascend_elk.stack.command import install, uninstall
 
 app = typer.Typer(
     help="Find the Ascend NPU that drags the cluster down.",
@@ -42,7 +43,7 @@ def _options(
     """Find the Ascend NPU that drags the cluster down."""
 
 
-for command in (diagnose, parse, check, codes, render, simulate, demo):
+for command in (diagnose, parse, check, codes, render, install, uninstall, simulate, demo):
     app.command()(command)
 
 

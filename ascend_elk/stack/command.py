@@ -8,22 +8,19 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 
 from ascend_elk.commands.options import read_cann
 from ascend_elk.errors import UserError
-from ascend_elk.stack import access
-from ascend_elk.stack.changes import Outcome, diff
-from ascend_elk.stack.documents import load_documents
-from ascend_elk.stack.elasticsearch import Elasticsearch
-from ascend_elk.stack.http import ApiError, Credentials, Server
-from ascend_elk.stack.install import Options, Plan, carry_out, make_plan, remove
-from ascend_elk.stack.kibana import HEADERS, Kibana
-from ascend_elk.stack.objects import DEFAULT_SPACE
-from ascend_elk.stack.source import load_source
+
+if TYPE_CHECKING:
+    from ascend_elk.stack.changes import Outcome
+    from ascend_elk.stack.http import Credentials
+    from ascend_elk.stack.install import Plan
+    from ascend_elk.stack.kibana import Kibana
 
 ElasticsearchUrl = Annotated[
     str,
@@ -53,6 +50,7 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="Only say what would cha
 
 _DEFAULT_ELASTICSEARCH = "http://localhost:9200"
 _DEFAULT_KIBANA = "http://localhost:5601"
+_DEFAULT_SPACE = "default"
 _WORDS = {
     "create": ("created", "to create", "green"),
     "update": ("updated", "to update", "yellow"),
@@ -73,7 +71,7 @@ def install(
     no_kibana: NoKibana = False,
     user: User = None,
     ca: Ca = None,
-    space: Annotated[str, typer.Option(help="Kibana space that gets the content.")] = DEFAULT_SPACE,
+    space: Annotated[str, typer.Option(help="Kibana space that gets the content.")] = _DEFAULT_SPACE,
     kibana_version: Annotated[
         str | None, typer.Option(help="Refuse any Kibana but this: 7.17, 8.x or 9.x.")
     ] = None,
@@ -98,6 +96,13 @@ def install(
     dry_run: DryRun = False,
 ) -> None:
     """Install templates, pipelines, roles, keys and dashboards; a second run changes nothing."""
+    from ascend_elk.stack import access
+    from ascend_elk.stack.documents import load_documents
+    from ascend_elk.stack.elasticsearch import Elasticsearch
+    from ascend_elk.stack.http import Server
+    from ascend_elk.stack.install import Options, carry_out, make_plan
+    from ascend_elk.stack.source import load_source
+
     credentials = _credentials(user)
     search = Elasticsearch(Server("Elasticsearch", elasticsearch, credentials, ca=ca))
     view = None if no_kibana or not kibana else _kibana(kibana, credentials, ca)(space)
@@ -152,12 +157,16 @@ def uninstall(
     dry_run: DryRun = False,
 ) -> None:
     """Remove what install made, and nothing else."""
+    from ascend_elk.stack.elasticsearch import Elasticsearch
+    from ascend_elk.stack.http import Server
+    from ascend_elk.stack.install import remove
+
     credentials = _credentials(user)
     search = Elasticsearch(Server("Elasticsearch", elasticsearch, credentials, ca=ca))
     views = None if no_kibana or not kibana else _kibana(kibana, credentials, ca)
     with _refusals():
         if views is not None:
-            views(DEFAULT_SPACE).version()
+            views(_DEFAULT_SPACE).version()
         outcome = remove(search, views, data=data, overwrite=overwrite, dry_run=dry_run)
     out = Console(highlight=False, soft_wrap=True)
     if not outcome.done and not outcome.failed:
@@ -170,6 +179,8 @@ def uninstall(
 @contextmanager
 def _refusals() -> Iterator[None]:
     """What a server refuses outside of any single object ends the command in one sentence."""
+    from ascend_elk.stack.http import ApiError
+
     try:
         yield
     except ApiError as error:
@@ -179,6 +190,8 @@ def _refusals() -> Iterator[None]:
 
 
 def _credentials(user: str | None) -> Credentials:
+    from ascend_elk.stack.http import Credentials
+
     if user is None:
         return Credentials(api_key=os.environ.get("ASCEND_ELK_API_KEY") or None)
     password = os.environ.get("ASCEND_ELK_PASSWORD")
@@ -190,6 +203,9 @@ def _credentials(user: str | None) -> Credentials:
 
 
 def _kibana(url: str, credentials: Credentials, ca: Path | None) -> Callable[[str], Kibana]:
+    from ascend_elk.stack.http import Server
+    from ascend_elk.stack.kibana import HEADERS, Kibana
+
     server = Server("Kibana", url, credentials, ca=ca, headers=HEADERS)
     return lambda space: Kibana(server, space)
 
@@ -201,6 +217,8 @@ def _checked_url(url: str | None) -> str | None:
 
 
 def _show_plan(out: Console, todo: Plan) -> None:
+    from ascend_elk.stack.changes import diff
+
     for holder, change in todo.changes():
         _, words, style = _WORDS[change.action]
         out.print(_line(change.asset.key, words, change.asset.title), markup=False, style=style)

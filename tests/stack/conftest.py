@@ -86,7 +86,7 @@ def documents(monkeypatch: pytest.MonkeyPatch, namespace: str) -> Documents:
             }
         },
     )
-    monkeypatch.setattr(command, "load_documents", lambda **_: given)
+    monkeypatch.setattr("ascend_elk.stack.documents.load_documents", lambda **_: given)
     return given
 
 

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 from elasticsearch import ApiError, NotFoundError
 
-from ascend_elk.stack import command
 from ascend_elk.stack.documents import load_documents
 from ascend_elk.stack.elasticsearch import Documents
 from ascend_elk.stack.manifest import NAME as MANIFEST
@@ -184,7 +183,7 @@ def test_what_is_rendered_is_installed(
             pipelines={k: substitutions.pipeline(v) for k, v in found.pipelines.items()},
         )
 
-    monkeypatch.setattr(command, "load_documents", load)
+    monkeypatch.setattr("ascend_elk.stack.documents.load_documents", load)
     kibana = fake_kibana(version="9.4.3")
     arguments = ("--parser", "ingest", "--cann", "8.0", "--retention", "14d")
     try:
