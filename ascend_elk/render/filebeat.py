@@ -162,7 +162,7 @@ def go_regex(regex: str) -> str:
 
     Groups do not capture. Long bounded repeats, which Go unrolls, lose their upper bound: such a name or path
     would be longer than any that is known. Filebeat prints every pattern back, for which Go walks through all
-    of Unicode at each class that holds both cases of every letter (22 s of a core for the plog formats alone);
+    of Unicode at each class that holds both cases of every letter (22 s of a core for plog alone);
     a class without the Kelvin sign, the third case of k, is found out after ten letters.
     """
     without_captures = _PIECE.sub(lambda match: "(?:" if match.group() == "(" else match.group(), regex)

@@ -21,9 +21,9 @@ end
 
 def filter(event)
   text = event.get("message").to_s
-  last = text.rindex("\n")
+  last = text.sub(/\n+\z/, "").rindex("\n")
   offset = event.get("[log][offset]")
-  # Filebeat reports where the last line of a record begins.
+  # Filebeat reports where the last line of a record begins that is not empty.
   event.set("[log][offset]", offset - bytes(text[0..last])) if last && offset
   tags = []
   flags = event.get("[log][flags]")

@@ -72,9 +72,9 @@ def cases(name: str, source: str, data: bytes, zone: str = "UTC") -> Iterator[Ca
 
 
 def document(event: Event, source: str, fields: dict[str, Any], zone: str) -> dict[str, Any]:
-    # Filebeat gives the record without its last line end, and the place of its last line.
+    # Filebeat gives the record without its last line end, and the place of its last line that is not empty.
     text = event.raw.removesuffix(b"\n")
-    last_line = text.rfind(b"\n") + 1
+    last_line = text.rstrip(b"\n").rfind(b"\n") + 1
     return nested(
         {
             **fields,
