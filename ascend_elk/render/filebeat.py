@@ -51,7 +51,9 @@ def _inputs(
     paths = program.paths(source)
     for path in paths:
         directories = _directories(roots[path.root], options)
-        texts = [f"{directory.rstrip('/')}/{path.glob}" for directory in directories]
+        # A file that is renamed behind its process, to .log.1 for example, is still the same.
+        glob = f"{path.glob}*" if path.glob.endswith(".log") else path.glob
+        texts = [f"{directory.rstrip('/')}/{glob}" for directory in directories]
         if not texts:
             continue
         entry = found.setdefault(
