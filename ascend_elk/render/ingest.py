@@ -15,6 +15,7 @@ Document = dict[str, Any]
 _PART = 10
 _MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
 _INDEX = "_ingest._grok_match_index"
+_NOW = {"set": {"field": "event.ingested", "copy_from": "_ingest.timestamp"}}
 # Match where nothing else does, so that grok need not fail: at once behind anchored patterns, or at the end.
 _NOTHING = r"\A"
 _NOTHING_FOUND = r"\z"
@@ -81,8 +82,8 @@ class _Ingest:
                         "ctx._ascend.time != null && ctx.ascend.clock?.written != null",
                     ),
                     _call(f"{ENTRY}-facts"),
+                    _NOW,
                     self._script("finish", {"original": self._options.original}),
-                    {"set": {"field": "event.ingested", "copy_from": "_ingest.timestamp"}},
                 ],
             ),
             # The line is kept whatever happens.
@@ -97,8 +98,8 @@ class _Ingest:
                 },
                 {"append": {"field": "tags", "value": "ascend_pipeline_error", "ignore_failure": True}},
                 self._script("failed", {}),
+                _NOW,
                 self._script("finish", {"original": self._options.original}, ignore_failure=True),
-                {"set": {"field": "event.ingested", "copy_from": "_ingest.timestamp"}},
             ],
         }
 

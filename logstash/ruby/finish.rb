@@ -1,5 +1,6 @@
-# The time to the digit, tags, what the identity is made of, and nothing that only the way here needed.
+# The time to the digit, tags, the identity, and nothing that only the way here needed.
 # Part of the configuration that ascend-elk renders.
+require "digest"
 require "securerandom"
 
 def register(params)
@@ -16,7 +17,8 @@ def filter(event)
   kept |= tags
   kept.empty? ? event.remove("tags") : event.set("tags", kept)
   strip(event)
-  event.set("[event][ingested]", LogStash::Timestamp.now)
+  # Whole seconds: digits behind them cost more space than the rest of the time.
+  event.set("[event][ingested]", LogStash::Timestamp.at(Time.now.to_i))
   [event]
 end
 
@@ -42,14 +44,23 @@ def date(event, tags)
   end
 end
 
+# Which file (8 bytes), where in it (5), and what stood there (5), which differs once a file was truncated or
+# replaced. In this order ids of neighbours begin alike, which takes a third of the space of random ones. An event
+# of unknown origin is like no other.
+def identity(host, path, offset, line)
+  return SecureRandom.uuid if path.nil?
+  file = Digest::SHA256.digest("#{host}|#{path}")[0, 8]
+  place = [offset.is_a?(Integer) ? offset : 0].pack("q>")[3, 5]
+  header = Digest::SHA256.digest(line)[0, 5]
+  [file + place + header].pack("m0").tr("+/", "-_")
+end
+
 def strip(event)
   host = event.get("[host][name]")
   path = event.get("[log][file][path]")
   line = event.get("[event][original]").to_s
   line = line[0...(line.index("\n") || line.length)].chomp("\r")
-  # An event of unknown origin is like no other.
-  identity = path ? [host, path, event.get("[log][offset]"), line].join("|") : SecureRandom.uuid
-  event.set("[@metadata][identity]", identity)
+  event.set("[@metadata][id]", identity(host, path, event.get("[log][offset]"), line))
   event.set("host", { "name" => host }) if host
   event.set("[log][file]", { "path" => path }) if path
   event.remove("[log][flags]")

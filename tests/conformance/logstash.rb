@@ -2,7 +2,6 @@
 # documentation describes them. Regular expressions are Ruby's own (Onigmo), of the family of Logstash's (Joni).
 # Arguments: the configuration as JSON. Standard input: one event a line; output likewise.
 require "date"
-require "digest"
 require "json"
 require "time"
 
@@ -15,6 +14,7 @@ module LogStash
     end
 
     def self.now = new
+    def self.at(seconds) = new(Time.at(seconds))
     def to_i = @time.to_i
     def year = @time.year
     def to_iso8601 = @time.strftime(@time.nsec % 1_000_000 == 0 ? "%Y-%m-%dT%H:%M:%S.%LZ" : "%Y-%m-%dT%H:%M:%S.%NZ")
@@ -190,19 +190,8 @@ class DateFilter
   end
 end
 
-class Fingerprint
-  def initialize(options, _environment)
-    @source, @target = options.values_at("source", "target")
-    raise "fingerprint: #{options["method"]}" unless options["method"] == "SHA256"
-  end
-
-  def filter(event)
-    event.set(@target, Digest::SHA256.hexdigest(event.get(@source).to_s))
-  end
-end
-
 PLUGINS = {
-  "grok" => Grok, "mutate" => Mutate, "ruby" => RubyScript, "date" => DateFilter, "fingerprint" => Fingerprint
+  "grok" => Grok, "mutate" => Mutate, "ruby" => RubyScript, "date" => DateFilter
 }.freeze
 
 class Pipeline

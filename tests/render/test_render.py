@@ -54,7 +54,6 @@ PLUGIN_OPTIONS = {
     "mutate": {"copy", "add_field"},
     "date": {"match", "timezone", "target", "tag_on_failure"},
     "ruby": {"path", "script_params"},
-    "fingerprint": {"source", "method", "target"},
     "elasticsearch": {
         "hosts",
         "api_key",
