@@ -8,29 +8,74 @@ from pathlib import Path
 
 # Body, level and module as one process of CANN 8 writes them, with how often each comes. {n} is a number.
 _LINES = (
-    (30, "INFO", "RUNTIME", "[api_impl.cc:630] 4077 StreamCreate: create stream, id={n}, pool num={n}"),
-    (18, "DEBUG", "RUNTIME", "[event_pool.cc:89] 4077 FreeEventId:free event, pool event_num ={n}"),
+    (
+        30,
+        "INFO",
+        "RUNTIME",
+        "[api_impl.cc:630] 4077 StreamCreate: create stream, stream_id={n}, priority={n}, flags={n}, pool num={n}, free num={n}",
+    ),
+    (
+        18,
+        "DEBUG",
+        "RUNTIME",
+        "[event_pool.cc:89] 4077 FreeEventId:device_id=3, free event_id={n}, pool event_num ={n}",
+    ),
     (
         16,
         "INFO",
         "GE",
-        "[graph_manager.cc:879]4021 PreRun:node {n} of graph {n} is ready, shape range unknown",
+        "[graph_manager.cc:879]4021 PreRun:node {n} of graph {n} is ready, input num {n}, output num {n}, shape range unknown",
     ),
-    (14, "INFO", "HCCL", "[hccl_algorithm.cc:997] [4088]select algorithm ring for count {n}, stage {n}"),
-    (12, "INFO", "ASCENDCL", "[acl.cpp:457]4021 aclrtMemcpyAsync: start, size {n}, kind {n}"),
+    (
+        14,
+        "INFO",
+        "HCCL",
+        "[hccl_algorithm.cc:997] [4088][CollAlgOperator][SelectAlg]select algorithm ring for count {n}, stage {n}, tag[AllReduce_10.20.0.1%eth0_60000_0_1740910800000001]",
+    ),
+    (
+        12,
+        "INFO",
+        "ASCENDCL",
+        "[acl.cpp:457]4021 aclrtMemcpyAsync: start to execute, size {n}, kind {n}, stream {n}",
+    ),
     (
         10,
         "INFO",
         "DRV",
-        "[drv_log_user.c:597][ascend][curpid:4021,4077][drv][devmm][mem_show]pages={n}; used={n}",
+        "[drv_log_user.c:597][ascend][curpid:4021,4077][drv][devmm][_svm_mem_stats_show]DEV_MEM dev3 Mem stats: pages={n}; used={n}; peak={n}; free={n}",
     ),
-    (8, "INFO", "PROFILING", "[prof_plugin.cpp:436] (tid:4077) Module[{n}] callback of handle."),
-    (7, "DEBUG", "GE", "[op_tiling.cc:1411]4021 Tiling:compute unit {n}, workspace {n} bytes, key {n}"),
-    (5, "INFO", "TDT", "[client_manager.cpp:573][GetInstance][tid:4077] [ClientManager] session {n} alive"),
-    (4, "INFO", "IDEDD", "[dump_manager.cpp:847][tid:4077] dump switch off, step {n}"),
-    (3, "INFO", "FE", '[fe_type_utils.cc:823]4021 GetRealPath:"path of kernel {n} is set."'),
-    (2, "WARNING", "GE", "[ge_context.cc:249]4021 GetOption:option {n} is not set, default is used"),
-    (1, "WARNING", "HCCL", "[hccl_socket.cc:283] [4088]socket {n} is slow to answer, go on"),
+    (
+        8,
+        "INFO",
+        "PROFILING",
+        "[prof_plugin.cpp:436] (tid:4077) Module[{n}] register callback of ctrl handle, type {n}.",
+    ),
+    (
+        7,
+        "DEBUG",
+        "GE",
+        "[op_tiling.cc:1411]4021 Tiling:compute unit {n}, workspace {n} bytes, key {n}, block dim {n}",
+    ),
+    (
+        5,
+        "INFO",
+        "TDT",
+        "[client_manager.cpp:573][GetInstance][tid:4077] [ClientManager] session {n} of device {n} is alive",
+    ),
+    (
+        4,
+        "INFO",
+        "IDEDD",
+        "[dump_manager.cpp:847][tid:4077] [Dump][Switch] dump switch off, step {n}, model {n}",
+    ),
+    (
+        3,
+        "INFO",
+        "FE",
+        '[fe_type_utils.cc:823]4021 GetRealPath:"path of the binary of kernel {n} is set, version {n}."',
+    ),
+    (2, "WARNING", "GE", "[ge_context.cc:249]4021 GetOption:option {n} is not set, default {n} is used"),
+    (1, "WARNING", "HCCL", "[hccl_socket.cc:283] [4088]socket {n} is slow to answer, go on after {n} us"),
 )
 _ERROR = (
     "[ERROR] RUNTIME(4021,python3):{time} [error_message_manage.cc:53]4077 FuncErrorReason:report error "
