@@ -107,7 +107,7 @@ def as_match_only_text(server: ElasticsearchServer, namespace: str) -> None:
                 patch(value)
 
     patch(body)
-    server.client.cluster.put_component_template(name=name, **body)
+    server.client.cluster.put_component_template(name=name, template=body["template"])
 
 
 def ingest(
