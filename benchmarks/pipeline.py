@@ -73,7 +73,7 @@ def records(log: Path) -> Iterator[tuple[int, str]]:
     yield last, pending.removesuffix(b"\n").decode()
 
 
-def documents(log: Path, namespace: str) -> Iterator[dict[str, Any]]:
+def documents(log: Path, namespace: str, original: bool) -> Iterator[dict[str, Any]]:
     """What Filebeat sends, as bulk actions."""
     for offset, text in records(log):
         yield {
@@ -90,6 +90,7 @@ def documents(log: Path, namespace: str) -> Iterator[dict[str, Any]]:
             "process": {"pid": 4021},
             "event": {"timezone": "+08:00"},
             "data_stream": {"type": "logs", "dataset": "ascend.plog", "namespace": namespace},
+            **({} if original else {"_ascend": {"original": False}}),
         }
 
 
@@ -115,13 +116,11 @@ def ingest(
 ) -> tuple[float, float]:
     """Events per second into Elasticsearch, and bytes on disk per event."""
     namespace = f"b{uuid.uuid4().hex[:10]}"
-    options = RenderOptions(
-        parser="ingest", elasticsearch=(server.url,), tls=False, namespace=namespace, original=original
-    )
+    options = RenderOptions(parser="ingest", elasticsearch=(server.url,), tls=False, namespace=namespace)
     install(server, options)
     as_match_only_text(server, namespace)
     client = server.client.options(request_timeout=300)
-    actions = list(documents(log, namespace))
+    actions = list(documents(log, namespace, original))
     start = time.perf_counter()
     name = {"pipeline": "ascend-elk"} if pipeline else {}
     for ok, answer in helpers.parallel_bulk(client, actions, thread_count=2, chunk_size=1000, **name):
@@ -154,6 +153,8 @@ def main() -> None:
         speed = filebeat_speed(Path(directory) / "filebeat", log, events)
         server = ElasticsearchServer(heap="1g")
         try:
+            # Warm the server up.
+            ingest(server, log, original=True)
             bare, _ = ingest(server, log, original=True, pipeline=False)
             kept, with_original = ingest(server, log, original=True)
             left, without = ingest(server, log, original=False)

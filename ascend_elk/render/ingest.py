@@ -26,7 +26,7 @@ def render_ingest(steps: Steps, options: RenderOptions, scripts: Path) -> dict[s
 
     Args:
         steps: what to do.
-        options: device zone, whether the line is kept.
+        options: versions, for people.
         scripts: directory with the painless scripts.
     """
     return _Ingest(steps, options, scripts).pipelines()
@@ -73,17 +73,13 @@ class _Ingest:
                     self._script(
                         "time",
                         {
-                            "device": self._options.device_timezone,
-                            "devices": [
-                                item.source.name for item in sources if item.source.clock == "device"
-                            ],
                             "months": {name: number for number, name in enumerate(_MONTHS, 1)},
                         },
                         "ctx._ascend.time != null && ctx.ascend.clock?.written != null",
                     ),
                     _call(f"{ENTRY}-facts"),
                     _NOW,
-                    self._script("finish", {"original": self._options.original}),
+                    self._script("finish", {}),
                 ],
             ),
             # The line is kept whatever happens.
@@ -99,7 +95,7 @@ class _Ingest:
                 {"append": {"field": "tags", "value": "ascend_pipeline_error", "ignore_failure": True}},
                 self._script("failed", {}),
                 _NOW,
-                self._script("finish", {"original": self._options.original}, ignore_failure=True),
+                self._script("finish", {}, ignore_failure=True),
             ],
         }
 
@@ -261,7 +257,9 @@ class _Ingest:
             f"{ENTRY}-facts": _pipeline(
                 "Facts out of messages: a literal guards every pattern",
                 [
-                    self._script("guards", {"extractors": [_guard(step, part_of) for step in extractors]}),
+                    self._script(
+                        "guards", {"extractors": [self._guard(step, part_of) for step in extractors]}
+                    ),
                     *(
                         _call(f"{ENTRY}-facts-{part}", f"ctx._ascend.parts?.{part} == true")
                         for part, items in parts.items()
@@ -288,6 +286,19 @@ class _Ingest:
                     ", ".join(step.item.name for step in items if step.item.pattern), processors
                 )
         return found
+
+    def _guard(self, step: ExtractorStep, part_of: dict[str, str]) -> Document:
+        item = step.item
+        every = item.all and item.pattern is not None
+        return {
+            "key": step.key,
+            "part": part_of[step.key],
+            "contains": literals(item.contains),
+            "exclude": list(item.exclude) or None,
+            "modules": dict.fromkeys(item.modules, True) or None,
+            "all": every,
+            "before": step.lookback(self._steps.program.definitions.grok) if every else 1,
+        }
 
     def _fact(self, step: ExtractorStep) -> list[Document]:
         """The first match; where every code counts, one more look at each place of a literal."""
@@ -368,16 +379,4 @@ def _format(item: Format) -> Document:
         "level": item.level,
         "set": item.constants,
         "group": item.group,
-    }
-
-
-def _guard(step: ExtractorStep, part_of: dict[str, str]) -> Document:
-    item = step.item
-    return {
-        "key": step.key,
-        "part": part_of[step.key],
-        "contains": literals(item.contains),
-        "exclude": list(item.exclude) or None,
-        "modules": dict.fromkeys(item.modules, True) or None,
-        "all": item.all and item.pattern is not None,
     }

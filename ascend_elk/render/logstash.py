@@ -61,7 +61,7 @@ def render_logstash(
     files["logstash/conf.d/50-facts.conf"] = templates.get_template("conf.d/50-facts.conf.j2").render(
         extractors=[_extractor(step) for step in steps.extractors], options=options
     )
-    files["logstash/ruby/tables.json"] = _tables(steps, options)
+    files["logstash/ruby/tables.json"] = _tables(steps)
     for script in sorted(scripts.glob("*.rb")):
         files[f"logstash/ruby/{script.name}"] = script.read_text("utf-8")
     return files
@@ -214,12 +214,10 @@ def _extractor(step: ExtractorStep) -> dict[str, Any]:
     }
 
 
-def _tables(steps: Steps, options: RenderOptions) -> str:
+def _tables(steps: Steps) -> str:
     """What the scripts look up: the same tables that the ingest pipelines get."""
     document = {
         "datasets": {item.source.name: item.source.dataset for item in steps.sources},
-        "devices": [item.source.name for item in steps.sources if item.source.clock == "device"],
-        "device_timezone": options.device_timezone,
         "formats": {
             item.name: {
                 "name": item.name,

@@ -13,12 +13,14 @@ from functools import cached_property
 from typing import Any
 
 from ascend_elk.formats.definitions import BodyStyle, Extractor, LineFormat, Source
-from ascend_elk.formats.grok import GrokError
+from ascend_elk.formats.grok import GrokError, GrokLibrary
 from ascend_elk.formats.program import Program
 
 _REFERENCE = re.compile(r"%\{(\w+)(?::([\w.@]+))?(?::(long|double))?\}")
 # From how many literals on a search by their first characters is cheaper than one search for each.
 MANY_LITERALS = 16
+# Longer than any text between the beginning of a match and a literal in it
+LONG_LOOKBACK = 48
 
 
 @dataclass(frozen=True)
@@ -105,6 +107,21 @@ class ExtractorStep:
         """Temporary name of each captured field; ``code`` keeps its own."""
         fields = dict.fromkeys(capture.field for capture in self.captures)
         return {name: name if name == "code" else f"f{number}" for number, name in enumerate(fields)}
+
+    def lookback(self, grok: GrokLibrary) -> int:
+        """How many characters before a literal a match may begin, by the samples.
+
+        One, for what must stand before a code; more where the literal stands in the middle of the pattern.
+        """
+        pattern = grok.to_python(self.item.pattern or "").compiled
+        for sample in self.item.samples:
+            match = pattern.search(sample.message or "")
+            if match is None:
+                continue
+            places = [match.group().find(text) for text in self.item.contains]
+            if min((place for place in places if place >= 0), default=0) > 1:
+                return LONG_LOOKBACK
+        return 1
 
     @property
     def table(self) -> dict[str, Any]:

@@ -9,8 +9,6 @@ def register(params)
   @formats = tables["formats"]
   @layers = tables["layers"]
   @severity = tables["severity"]
-  @devices = tables["devices"]
-  @device_zone = tables["device_timezone"]
 end
 
 def reference(name)
@@ -56,8 +54,7 @@ def time(event, kind, written)
   return false unless year.positive? && Date.valid_date?(year, month, day)
   return false if clock[0, 2] > "23" || clock[3, 2] > "59" || clock[6, 2] > "59" || year > 2261
   if zone.nil?
-    named = @device_zone && @devices.include?(event.get("[ascend][source]")) ? @device_zone : event.get("[event][timezone]")
-    event.set("[@metadata][zone]", named || "UTC")
+    event.set("[@metadata][zone]", event.get("[event][timezone]") || "UTC")
   else
     return false if zone[1, 2].to_i > 23
     event.set("[@metadata][zone]", zone)

@@ -42,6 +42,7 @@ def test_filebeat_to_logstash(
         tls=False,
         roots=(str(logs),),
         timezone="+08:00",
+        device_timezone="UTC",
         cluster="east",
         job="j-7",
         labels=(("team", "a"),),
@@ -71,9 +72,8 @@ def test_filebeat_to_logstash(
     assert len(events) == 2 * len(SHIPPED)
     arrived = logstash_model.run(tmp_path / "rendered" / "logstash", events, tmp_path)
     found = {(event["log"]["file"]["path"], event["log"]["offset"]): event for event in arrived}
-    parser = Parser(
-        compile_program(load_definitions()), host_zone=datetime.fromisoformat("2000-01-01T00:00+08:00").tzinfo
-    )
+    east = datetime.fromisoformat("2000-01-01T00:00+08:00").tzinfo
+    parser = Parser(compile_program(load_definitions()), host_zone=east, device_zone=timezone.utc)
     for path, source in ((plog, "plog"), (device, "device")):
         fields = {
             "log.file.path": str(path),

@@ -180,3 +180,17 @@ def test_a_mapping_conflict_costs_nothing(
     for number in range(10):
         assert sum(f"record {number}" in source["message"] for source in refused) == 1
     assert all("strict" in str(source) for source in refused), refused[0]
+
+
+def test_the_line_as_read_is_left_out_where_the_host_says_so(
+    elasticsearch: Any, filebeat: Callable[..., Any], tmp_path: Path, namespace: str
+) -> None:
+    site = make_site(elasticsearch, filebeat, tmp_path, namespace, original=False)
+    site.append(site.plog(57), header(1), header(2))
+    site.filebeat.start()
+    sources = [hit["_source"] for hit in site.wait(2)]
+    assert {source["message"] for source in sources} == {
+        "[a.cc:1] [0]record 1",
+        "[a.cc:2] [0]record 2",
+    }
+    assert not any("original" in source["event"] for source in sources)
