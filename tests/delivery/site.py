@@ -8,11 +8,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
 import yaml
-from elasticsearch import helpers
+from elasticsearch import ApiError, helpers
 
 from ascend_elk.render import RenderOptions, render, write
 from ascend_elk.render.templates import render_templates
@@ -64,9 +65,14 @@ class Site:
         end = time.monotonic() + timeout
         while time.monotonic() < end:
             client = self.server.client
-            client.indices.refresh(index=pattern, ignore_unavailable=True, allow_no_indices=True)
-            if client.count(index=pattern, ignore_unavailable=True)["count"] >= count:
-                break
+            try:
+                client.indices.refresh(index=pattern, ignore_unavailable=True, allow_no_indices=True)
+                if client.count(index=pattern, ignore_unavailable=True)["count"] >= count:
+                    break
+            except ApiError as error:
+                # A stream that is just being made has no shard to ask yet.
+                if error.meta.status != HTTPStatus.SERVICE_UNAVAILABLE:
+                    raise
             time.sleep(0.5)
         time.sleep(1)
         return self.stored()
