@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Any
 
 from ascend_elk.cann import Version
 from ascend_elk.codes import Catalogue, Decoding, Entry, Signature
 from ascend_elk.codes.models import SEVERITIES
+from ascend_elk.errors import UserError
 
 _PREFIX = "ascend.error."
+_SHOWN = 80
 
 
 def enrich(fields: Mapping[str, Any], catalogue: Catalogue, version: Version | None = None) -> dict[str, Any]:
@@ -39,20 +42,15 @@ def enrich(fields: Mapping[str, Any], catalogue: Catalogue, version: Version | N
     if catalogue.is_muted(message):
         return {f"{_PREFIX}catalogue": catalogue.version, f"{_PREFIX}severity": "info"}
     if version is None and "ascend.cann.version" in fields:
-        version = Version.parse(fields["ascend.cann.version"])
+        version = _version(str(fields["ascend.cann.version"]))
     if isinstance(codes, str):
         codes = [codes]
     added: dict[str, Any] = {}
     signals: list[str] = []
     if codes:
-        headline = catalogue.headline(codes, version)
-        assert headline is not None  # noqa: S101 - there is a code
-        entries = catalogue.lookup(headline, version)
-        added["error.code"] = headline.partition(":")[2]
-        added.update(_of_entries(entries) if entries else _of_unknown(headline, catalogue.decode(headline)))
-        signals += (
-            signal for code in codes for entry in catalogue.lookup(code, version) for signal in entry.signals
-        )
+        known, signals_of_codes = _of_codes(catalogue, tuple(codes), version)
+        added.update(known)
+        signals += signals_of_codes
     else:
         added.update(_of_signature(max(signatures, key=lambda one: SEVERITIES.index(one.severity))))
     if fields.get("ascend.event.assertion") == "recovered":
@@ -66,6 +64,31 @@ def enrich(fields: Mapping[str, Any], catalogue: Catalogue, version: Version | N
     return added
 
 
+@lru_cache(maxsize=256)
+def _version(text: str) -> Version | None:
+    """The version that an event carries; one that cannot be read decides nothing."""
+    try:
+        return Version.parse(text)
+    except UserError:
+        return None
+
+
+# One failure repeats its codes on many lines; bounded, because a log can hold any number of codes.
+@lru_cache(maxsize=4_096)
+def _of_codes(
+    catalogue: Catalogue, codes: tuple[str, ...], version: Version | None
+) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """The fields that the headline of some codes gives, and the signals of all of them."""
+    headline = catalogue.headline(codes, version) or codes[0]
+    entries = catalogue.lookup(headline, version)
+    known = {"error.code": headline.partition(":")[2]}
+    known.update(_of_entries(entries) if entries else _of_unknown(headline, catalogue.decode(headline)))
+    signals = [
+        signal for code in codes for entry in catalogue.lookup(code, version) for signal in entry.signals
+    ]
+    return known, tuple(dict.fromkeys(signals))
+
+
 def _of_entries(entries: list[Entry]) -> dict[str, Any]:
     """The first entry's facts; the texts of all, where a number has several meanings."""
     first = entries[0]
@@ -73,10 +96,16 @@ def _of_entries(entries: list[Entry]) -> dict[str, Any]:
         f"{_PREFIX}category": first.category,
         f"{_PREFIX}layer": first.layer,
         f"{_PREFIX}severity": max((entry.severity for entry in entries), key=SEVERITIES.index),
-        f"{_PREFIX}meaning": _joined((entry.versions(), entry.meaning) for entry in entries),
-        f"{_PREFIX}remediation": _joined((entry.versions(), entry.remediation) for entry in entries),
-        f"{_PREFIX}meaning_zh": _joined((entry.versions(), entry.meaning_zh) for entry in entries),
-        f"{_PREFIX}remediation_zh": _joined((entry.versions(), entry.remediation_zh) for entry in entries),
+        f"{_PREFIX}meaning": _joined((entry.emitter or entry.versions(), entry.meaning) for entry in entries),
+        f"{_PREFIX}remediation": _joined(
+            (entry.emitter or entry.versions(), entry.remediation) for entry in entries
+        ),
+        f"{_PREFIX}meaning_zh": _joined(
+            (entry.emitter or entry.versions(), entry.meaning_zh) for entry in entries
+        ),
+        f"{_PREFIX}remediation_zh": _joined(
+            (entry.emitter or entry.versions(), entry.remediation_zh) for entry in entries
+        ),
         f"{_PREFIX}reference": first.reference,
     }
 
@@ -92,8 +121,9 @@ def _joined(texts: Iterable[tuple[str, str]]) -> str:
 
 
 def _of_unknown(code: str, decodings: list[Decoding]) -> dict[str, Any]:
-    shape = decodings[0].sentence() if decodings else code
-    shape_zh = decodings[0].sentence("zh") if decodings else code
+    # What looks like no code at all is shown by its head.
+    shape = decodings[0].sentence() if decodings else code[:_SHOWN]
+    shape_zh = decodings[0].sentence("zh") if decodings else code[:_SHOWN]
     return {
         f"{_PREFIX}meaning": f"This code is not in the catalogue. By its shape: {shape}.",
         f"{_PREFIX}meaning_zh": f"错误码库中没有该编码。按编码规则：{shape_zh}。",

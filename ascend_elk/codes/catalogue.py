@@ -33,9 +33,6 @@ from ascend_elk.content import content_dir
 from ascend_elk.errors import UserError
 from ascend_elk.interest import load_signs
 
-_SPECIAL = ("families", "remedies", "signatures")
-# Codes that no Ascend source defines: only those listed are worth a word.
-_FOREIGN = "foreign"
 # Look-ups remembered; a log can hold any number of different codes.
 _MEMORY = 20_000
 
@@ -105,11 +102,10 @@ class Catalogue:
         self._found: dict[tuple[str, str | None, str | None], tuple[Entry, ...]] = {}
         self._overlay: dict[str, list[tuple[Row, str]]] = {}
         self._user_signatures: list[signing.Signature] = []
-        # Lines that say themselves that they do not matter; users add theirs.
-        self._mute = [text for sign in load_signs().signs if sign.role == "noise" for text in sign.contains]
+        self._mute: list[str] = []
         for path, text in users:
             self._add(path, read(path, UserFile, text))
-        self._muted = AhoCorasick(self._mute) if self._mute else None
+        self._muted: AhoCorasick | None = None
         self._signatures: signing.Signatures | None = None
 
     @classmethod
@@ -151,12 +147,13 @@ class Catalogue:
             UserError: there is no such family.
         """
         decodings = []
+        named = family is not None or code.partition(":")[0].strip().lower() in self.families
         for name, normal in self._candidates(code, family):
             kind = self.families[name]
             codes = self._codes(name)
             facts = facts_of(name, normal, codes.phrases)
             known = bool(self._entries(name, normal, None))
-            if name == _FOREIGN and not known:
+            if kind.quiet and not known and not named:
                 continue
             decodings.append(Decoding(name, normal, kind.title, kind.title_zh, known, facts))
         return decodings
@@ -174,14 +171,14 @@ class Catalogue:
         return self._precedence.headline(codes, lambda code: self.lookup(code, version))
 
     def unwrap(self, code: str, codes: Sequence[str], version: Version | None = None) -> str | None:
-        """Of the codes printed together, the one that a wrapper passes on; ``None`` where none is there.
+        """Of the codes printed together, the one that ``code`` passes on; ``None`` where none is there.
 
         Args:
-            code: ``family:code`` of the wrapper.
+            code: ``family:code`` of the wrapper or wrapper-like code.
             codes: all ``family:code`` texts of the same failure.
             version: as in ``lookup``.
         """
-        wraps = {target for entry in self.lookup(code, version) if entry.wrapper for target in entry.wraps}
+        wraps = {target for entry in self.lookup(code, version) for target in entry.wraps}
         inner = [
             other for other in codes if other != code and (other in wraps or other.partition(":")[0] in wraps)
         ]
@@ -212,8 +209,11 @@ class Catalogue:
         return self._signatures
 
     def is_muted(self, message: str) -> bool:
-        """Tell whether a user's file calls this line harmless."""
-        return self._muted is not None and bool(self._muted.find_matches_as_indexes(message))
+        """Tell whether a line says itself that it does not matter, or a user's file calls it harmless."""
+        if self._muted is None:
+            noise = [text for sign in load_signs().signs if sign.role == "noise" for text in sign.contains]
+            self._muted = AhoCorasick([*noise, *self._mute])
+        return bool(self._muted.find_matches_as_indexes(message))
 
     def _lookup(self, code: str, version: Version | None, family: str | None) -> tuple[Entry, ...]:
         return tuple(
@@ -252,7 +252,7 @@ class Catalogue:
             overlay = self._overlay.get(family, ())
             # A user's row names its source in full, or is its own source.
             own = {text: text for row, origin in overlay for text in (row.source, origin) if text}
-            composer = Composer(path, file, self._shared, own)
+            composer = Composer(path, file, self._shared, own, self.lookup)
             codes = _Codes(file, composer, overlay)
             self._loaded[family] = codes
         return codes

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import orjson
 import typer
-from rich.console import Console, Group
+from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
@@ -20,6 +20,7 @@ from ascend_elk.codes.signatures import Signature
 from ascend_elk.errors import UserError
 
 _STYLES = {"info": "cyan", "warning": "yellow", "error": "red", "critical": "bold red"}
+_Card = tuple[Text, list[tuple[str, Text]]]
 _WORDS = {
     "en": {
         "meaning": "Meaning",
@@ -32,6 +33,8 @@ _WORDS = {
         "shape": "Reads as",
         "effects": "Brings about",
         "wraps": "Passes on",
+        "returned": "Returned as",
+        "action": "MindCluster policy",
         "note": "Note",
         "unknown": "not in the catalogue",
         "several": "This number has several meanings; --cann VERSION picks the right one.",
@@ -50,6 +53,8 @@ _WORDS = {
         "shape": "按编码规则",
         "effects": "可能引发",
         "wraps": "转述自",
+        "returned": "对外返回",
+        "action": "MindCluster 策略",
         "note": "备注",
         "unknown": "错误码库中没有",
         "several": "该编号有多种含义，请用 --cann 指定版本。",
@@ -87,13 +92,13 @@ def codes(
     # "all" and "auto", as the other commands take them, decide nothing here.
     version = Version.parse(cann) if cann and cann.lower() not in ("all", "auto") else None
     catalogue = Catalogue.load(own or ())
-    console = Console(highlight=False, soft_wrap=False)
+    console = Console(highlight=False)
     if search:
         found = catalogue.search(search, lang)
         if as_json:
             _print_json(found)
         elif found:
-            console.print(_hits(found, lang))
+            _print_hits(console, found, lang)
         else:
             console.print(_WORDS[lang]["no_hits"])
         if not found:
@@ -134,10 +139,10 @@ def _explain(
         if as_json:
             continue
         if signature is not None:
-            console.print(_signature_card(signature, lang))
+            _print_card(console, *_signature_card(signature, lang))
         for entry in entries:
             shape = next(iter(catalogue.decode(entry.key)), None)
-            console.print(_card(entry, shape, lang))
+            _print_card(console, *_card(entry, shape, lang))
         if (
             len({entry.key for entry in entries}) < len(entries)
             and version is None
@@ -153,7 +158,7 @@ def _print_json(entries: list[Entry]) -> None:
     typer.echo(orjson.dumps([entry.as_json() for entry in entries], option=orjson.OPT_INDENT_2))
 
 
-def _card(entry: Entry, decoding: Decoding | None, lang: str) -> Group:
+def _card(entry: Entry, decoding: Decoding | None, lang: str) -> _Card:
     words, zh = _WORDS[lang], lang == "zh"
     title = Text.assemble((entry.code, "bold"), (f"  {entry.symbol}" if entry.symbol else "", "dim"))
     remediation = entry.remediation_zh if zh else entry.remediation
@@ -165,14 +170,16 @@ def _card(entry: Entry, decoding: Decoding | None, lang: str) -> Group:
         (words["versions"], Text(entry.versions())),
         (words["shape"], Text(decoding.sentence(lang) if decoding else "")),
         (words["wraps"], Text(", ".join(entry.wraps))),
+        (words["returned"], Text(entry.returned_as or "")),
+        (words["action"], Text(entry.action or "")),
         (words["effects"], Text(", ".join(entry.effects))),
         (words["note"], Text(entry.note or "")),
         (words["source"], Text(entry.source, style="dim")),
     ]
-    return _rows(title, rows)
+    return title, rows
 
 
-def _signature_card(signature: Signature, lang: str) -> Group:
+def _signature_card(signature: Signature, lang: str) -> _Card:
     words, zh = _WORDS[lang], lang == "zh"
     rows = [
         (words["meaning"], Text(signature.meaning_zh if zh else signature.meaning)),
@@ -181,21 +188,32 @@ def _signature_card(signature: Signature, lang: str) -> Group:
         (words["layer"], Text(f"{signature.layer} / {signature.category}")),
         (words["source"], Text(signature.source, style="dim")),
     ]
-    return _rows(Text(signature.name, style="bold"), rows)
+    return Text(signature.name, style="bold"), rows
 
 
-def _rows(title: Text, rows: list[tuple[str, Text]]) -> Group:
+def _print_card(console: Console, title: Text, rows: list[tuple[str, Text]]) -> None:
+    rows = [(label, text) for label, text in rows if text.plain]
+    console.print(title)
+    if not console.is_terminal:
+        for label, text in rows:
+            console.print(f"  {label}: {text.plain}", markup=False, soft_wrap=True)
+        console.print()
+        return
     grid = Table.grid(padding=(0, 2))
     grid.add_column(no_wrap=True, style="dim")
     grid.add_column(overflow="fold")
     for label, text in rows:
-        if text.plain:
-            grid.add_row(label, text)
-    return Group(title, Padding(grid, (0, 0, 1, 2)))
+        grid.add_row(label, text)
+    console.print(Padding(grid, (0, 0, 1, 2)))
 
 
-def _hits(entries: list[Entry], lang: str) -> Table:
+def _print_hits(console: Console, entries: list[Entry], lang: str) -> None:
     words, zh = _WORDS[lang], lang == "zh"
+    if not console.is_terminal:
+        for entry in entries:
+            meaning = entry.meaning_zh if zh else entry.meaning
+            typer.echo(f"{entry.key}\t{entry.severity}\t{meaning}")
+        return
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column("")
     table.add_column(words["severity"], no_wrap=True)
@@ -207,4 +225,4 @@ def _hits(entries: list[Entry], lang: str) -> Table:
             Text(entry.severity, style=_STYLES[entry.severity]),
             Text(entry.meaning_zh if zh else entry.meaning),
         )
-    return table
+    console.print(table)

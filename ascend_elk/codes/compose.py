@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from ascend_elk.codes.decode import parts_of
@@ -11,15 +11,22 @@ from ascend_elk.codes.models import CodeFile, Entry, Knowledge, Remedy, Row
 from ascend_elk.errors import UserError
 
 _SLOT = re.compile(r"\{([a-z_]+)\}")
+_WORD = re.compile(r"[a-z]+(?:[ ,:-]|$)")
 
 
 class Composer:
     """Completes the texts of one family's rows."""
 
     def __init__(
-        self, path: Path, file: CodeFile, shared: Mapping[str, Remedy], own_sources: Mapping[str, str]
+        self,
+        path: Path,
+        file: CodeFile,
+        shared: Mapping[str, Remedy],
+        own_sources: Mapping[str, str],
+        lookup: Callable[[str], Sequence[Entry]],
     ) -> None:
-        """Keep the file's phrases and remedies, the shared remedies, and the sources of users' rows."""
+        """Take the file, the shared remedies, the sources of users' rows, and a look-up for ``same_as``."""
+        self._lookup = lookup
         self._path = path
         self._file = file
         self._sources = {**own_sources, **file.sources}
@@ -34,14 +41,16 @@ class Composer:
         where = f"{self._path}: {row.code}"
         compose = self._file.compose
         meaning, meaning_zh = row.meaning, row.meaning_zh
+        model = self._model(row, where)
+        if meaning is None and model is not None:
+            meaning, meaning_zh = model.meaning, model.meaning_zh
         parts = {**parts_of(self._file.family, row.code), **row.parts}
         if meaning is None and compose is not None:
             meaning = self._fill(compose.meaning, row, parts, "en")
             meaning_zh = meaning_zh or self._fill(compose.meaning_zh, row, parts, "zh")
         remediation, remediation_zh, generic = remediation_of(row, self._remedies, where)
-        if remediation is None and compose is not None and compose.remediation is not None:
-            remediation = self._fill(compose.remediation, row, parts, "en")
-            remediation_zh = self._fill(compose.remediation_zh or compose.remediation, row, parts, "zh")
+        if remediation is None and model is not None:
+            remediation, remediation_zh, generic = model.remediation, model.remediation_zh, model.generic
         missing = [
             name
             for name, value in (
@@ -74,6 +83,7 @@ class Composer:
             since_after=row.since_after,
             hardware=row.hardware,
             emitter=row.emitter,
+            returned_as=row.returned_as,
             action=row.action,
             assertion=row.assertion,
             catch_all=row.catch_all,
@@ -81,11 +91,20 @@ class Composer:
             wraps=row.wraps,
             effect=row.effect,
             effects=row.effects,
-            signals=row.signals,
+            signals=row.signals or (model.signals if model is not None else ()),
             rank=row.rank,
             note=row.note,
             aliases=row.aliases,
         )
+
+    def _model(self, row: Row, where: str) -> Entry | None:
+        """The entry whose texts a row takes over."""
+        if row.same_as is None:
+            return None
+        found = self._lookup(row.same_as)
+        if not found:
+            raise UserError(f"{where}: there is no code {row.same_as}")
+        return found[0]
 
     def _fill(self, template: str, row: Row, parts: Mapping[str, str], language: str) -> str:
         def value(match: re.Match[str]) -> str:
@@ -93,15 +112,17 @@ class Composer:
             if slot in row.values:
                 return row.values[slot]
             name = parts.get(slot)
+            if name is not None and slot not in self._file.parts:
+                return name
             phrase = self._file.parts.get(slot, {}).get(name) if name is not None else None
             if phrase is None:
                 raise UserError(f"{self._path}: {row.code}: there is no {slot} named {name!r}")
-            # A phrase may hold slots for the row's own values.
-            text = phrase.en if language == "en" else phrase.zh
-            return _SLOT.sub(lambda inner: row.values.get(inner.group(1), inner.group(0)), text)
+            # A phrase may hold slots itself.
+            return _SLOT.sub(value, phrase.en if language == "en" else phrase.zh)
 
         text = _SLOT.sub(value, template)
-        return text[:1].upper() + text[1:]
+        # A sentence starts with a capital, a name such as torch_npu stays.
+        return text[:1].upper() + text[1:] if _WORD.match(text) else text
 
 
 def remediation_of(

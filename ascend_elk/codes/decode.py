@@ -67,7 +67,8 @@ def facts_of(family: str, code: str, phrases: Mapping[str, Mapping[str, Phrase]]
         value = f"{name} (not known)" if unknown else name
         value_zh = f"{name}（未知）" if unknown else name
         if phrase is not None:
-            value, value_zh = f"{phrase.en} ({name})", f"{phrase.zh}（{name}）"
+            value = phrase.en if phrase.en == name else f"{phrase.en} ({name})"
+            value_zh = phrase.zh if phrase.en == name else f"{phrase.zh}（{name}）"
         facts.append(Fact(label, label_zh, value, value_zh))
     return tuple(facts)
 

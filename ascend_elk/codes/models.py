@@ -74,7 +74,7 @@ Action = Literal[
 ]
 Assertion = Literal["raised", "recovered", "occurred"]
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
-Normalise = Literal["text", "upper", "lower", "hex", "hex8", "hex16", "decimal", "triple"]
+Normalise = Literal["text", "upper", "lower", "hex", "hex8", "errno", "decimal", "triple"]
 
 SEVERITIES: tuple[Severity, ...] = ("info", "warning", "error", "critical")
 
@@ -102,8 +102,6 @@ class Composition(_Model):
 
     meaning: Text
     meaning_zh: Text
-    remediation: Text | None = None
-    remediation_zh: Text | None = None
 
 
 class Knowledge(_Model):
@@ -142,6 +140,10 @@ class Row(Knowledge):
     values: dict[str, str] = Field(default_factory=dict)
     aliases: tuple[Text, ...] = ()
     """Other numbers for the same thing, normalised."""
+    same_as: Text | None = None
+    """Another code, for example ``ts:0x26``, whose texts and signals hold for this one too."""
+    returned_as: Text | None = None
+    """The code that the caller gets for it, for example ``acl:507015``."""
     action: Action | None = None
     assertion: Assertion | None = None
     catch_all: bool = False
@@ -210,6 +212,8 @@ class Family(_Model):
     """Whose version numbers since and last_seen are; a CANN version only decides where it is CANN."""
     rank: float
     """Place in the choice of the headline; the lowest wins."""
+    quiet: bool = False
+    """Its shape fits too much: a number that is not listed is not read by it, unless the family is named."""
     hardware_first: bool = False
     """Among codes of one place, hardware faults come first."""
 
@@ -291,6 +295,7 @@ class Entry:
     since_after: str | None = None
     hardware: str | None = None
     emitter: str | None = None
+    returned_as: str | None = None
     action: str | None = None
     assertion: str | None = None
     catch_all: bool = False

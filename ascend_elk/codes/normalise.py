@@ -18,6 +18,12 @@ def _hex(width: int) -> Callable[[str], str]:
     return convert
 
 
+def _errno(text: str) -> str:
+    """HCCL's 64-bit number; some lines leave out its module byte, 5."""
+    number = int(text, 16)
+    return f"0x{number if number >> 24 else number | 5 << 24:016x}"
+
+
 def _triple(text: str) -> str:
     """``(0, 0x01000000, 0)`` → ``(0x0,0x1000000,0x0)``; the name of one bit stays."""
     if not text.startswith("("):
@@ -38,7 +44,7 @@ NORMALISERS: dict[Normalise, Callable[[str], str]] = {
     "lower": str.lower,
     "hex": _hex(1),
     "hex8": _hex(8),
-    "hex16": _hex(16),
+    "errno": _errno,
     "decimal": _decimal,
     "triple": _triple,
 }
@@ -92,6 +98,10 @@ class Normaliser:
         found = []
         for name, forms, normalise, pattern in self._forms:
             if family is not None and name != family:
+                continue
+            if family is not None and pattern.fullmatch(text):
+                # With its family named, the catalogue's own spelling needs no more around it.
+                found.append((name, text))
                 continue
             for form in forms:
                 match = form.fullmatch(text)
