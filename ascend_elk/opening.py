@@ -8,7 +8,7 @@ from datetime import tzinfo
 from pathlib import Path
 from typing import Any
 
-from ahocorasick_rs import BytesAhoCorasick
+from ahocorasick_rs import BytesAhoCorasick, Implementation
 
 from ascend_elk.cann import Version
 from ascend_elk.formats import Program, compile_program, load_definitions
@@ -67,7 +67,8 @@ def open_logs(paths: Sequence[Path], cann: str, host_zone: tzinfo, device_zone: 
 
 def literal_search(literals: Iterable[str]) -> BytesAhoCorasick:
     """Compile literals for a search in raw bytes."""
-    return BytesAhoCorasick([text.encode() for text in dict.fromkeys(literals)])
+    texts = [text.encode() for text in dict.fromkeys(literals)]
+    return BytesAhoCorasick(texts, implementation=Implementation.DFA)
 
 
 def identified(events: Iterable[Event], registry: Registry) -> Iterable[Event]:

@@ -42,20 +42,19 @@ class Reader:
     def file(self, file: LogFile, literals: BytesAhoCorasick | None = None) -> Iterator[Event]:
         """Read one file up to where it can be read."""
         fields = {"log.file.path": file.display, **file.fields}
-        done = 0
+        counted = _Counted(self.progress)
         try:
             with open_log(file) as stream:
+                counted.stream = stream
                 read_at = datetime.fromtimestamp(file.path.stat().st_mtime, timezone.utc)
-                counted = cast(BinaryIO, _Counted(stream, self.progress))
-                for event in self.parser.events(counted, file.source, fields, read_at, literals):
-                    yield event
-                    done = event.offset + len(event.raw)
+                readable = cast(BinaryIO, counted)
+                yield from self.parser.events(readable, file.source, fields, read_at, literals)
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            self.skipped.append(Skipped(file.path, f"compressed data is damaged after byte {done} ({error})"))
+            reason = f"compressed data is damaged after byte {counted.total} ({error})"
+            self.skipped.append(Skipped(file.path, reason))
         except OSError as error:
-            self.skipped.append(
-                Skipped(file.path, f"cannot be read after byte {done} ({error.strerror or error})")
-            )
+            reason = f"cannot be read after byte {counted.total} ({error.strerror or error})"
+            self.skipped.append(Skipped(file.path, reason))
 
 
 def open_log(file: LogFile) -> BinaryIO:
@@ -66,12 +65,17 @@ def open_log(file: LogFile) -> BinaryIO:
 
 
 class _Counted:
-    def __init__(self, stream: BinaryIO, progress: Progress | None) -> None:
-        self._stream = stream
+    """A stream that counts the bytes read from it, ``total`` and for the progress bar."""
+
+    stream: BinaryIO
+
+    def __init__(self, progress: Progress | None) -> None:
+        self.total = 0
         self._progress = progress
 
     def read(self, size: int) -> bytes:
-        data = self._stream.read(size)
+        data = self.stream.read(size)
+        self.total += len(data)
         if self._progress is not None:
             self._progress(len(data))
         return data

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from enum import Enum
 from heapq import merge
-from itertools import chain, groupby
+from itertools import chain, groupby, islice
 from typing import Annotated
 
 import orjson
@@ -23,7 +24,7 @@ from ascend_elk.parse import Event, nested
 from ascend_elk.reading import Reader
 from ascend_elk.selection import Selection, read_time, with_context
 
-_WRITE_AT = 1 << 20
+_WRITE_AT = 2_000  # events
 
 
 class Format(str, Enum):
@@ -115,17 +116,13 @@ def _with_time(events: Iterable[Event]) -> Iterator[tuple[str, Event]]:
 
 def _write_ndjson(events: Iterable[Event]) -> None:
     out = sys.stdout.buffer
-    pending: list[bytes] = []
-    size = 0
-    for event in events:
-        line = orjson.dumps(nested(event.fields), option=orjson.OPT_APPEND_NEWLINE)
-        pending.append(line)
-        size += len(line)
-        if size > _WRITE_AT:
-            out.write(b"".join(pending))
-            pending.clear()
-            size = 0
-    out.write(b"".join(pending))
+    # Events come and go by the million, none in a cycle: the collector would look at them in vain.
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 100)
+    dumps, newline = orjson.dumps, orjson.OPT_APPEND_NEWLINE
+    documents = (dumps(nested(event.fields), None, newline) for event in events)
+    while lines := list(islice(documents, _WRITE_AT)):
+        out.write(b"".join(lines))
     out.flush()
 
 

@@ -12,6 +12,7 @@ from ascend_elk.formats.grok import Capture
 from ascend_elk.formats.program import Program
 
 _Setter = Callable[[dict[str, Any], re.Match[str]], None]
+WRITTEN = "ascend.clock.written"
 # Distinct heads kept per format: a file of one process has a few dozen.
 _HEADS = 10_000
 _CONVERT = {"string": "{}", "long": "int({})", "double": "float({})"}
@@ -27,13 +28,17 @@ class _Body:
 
 @dataclass(frozen=True)
 class Format:
-    """A line format, compiled; ``bodies`` by module, ``None`` for modules that no style names."""
+    """A line format, compiled; ``bodies`` by module, ``None`` for modules that no style names.
+
+    ``only_time``: the written time is all that ``match`` captures.
+    """
 
     name: str
     match: _Match
     capture: _Setter
     whole: bool
     time: str | None
+    only_time: bool
     level: dict[str, str] | None
     constants: dict[str, Any]
     bodies: dict[str | None, tuple[_Body, ...]]
@@ -123,6 +128,7 @@ class SourceExecutor:
             capture=self._capture(pattern.captures),
             whole=item.whole,
             time=item.time,
+            only_time=[capture.field for capture in pattern.captures] == [WRITTEN],
             level=self._levels.spellings[item.level] if item.level else None,
             constants=item.set,
             bodies=bodies,

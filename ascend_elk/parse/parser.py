@@ -10,7 +10,7 @@ from ahocorasick_rs import BytesAhoCorasick
 
 from ascend_elk.formats.program import Program
 from ascend_elk.parse.event import Event
-from ascend_elk.parse.executor import Opened, SourceExecutor
+from ascend_elk.parse.executor import WRITTEN, Opened, SourceExecutor
 from ascend_elk.parse.extraction import Extraction
 from ascend_elk.parse.times import Clock
 from ascend_elk.records import read_matching_records, read_records
@@ -19,6 +19,8 @@ from ascend_elk.records import read_matching_records, read_records
 _CUT_LENGTHS = (1022, 1023)
 # Device clocks start at 1970 until the host sets them.
 _FIRST_YEAR = "2000"
+# Heads of one file that are kept together with what the file says.
+_MERGED = 10_000
 
 
 class Parser:
@@ -99,6 +101,16 @@ class Parser:
         self, executor: SourceExecutor, base: dict[str, Any], clock: Clock
     ) -> Callable[[bytes, str, int, int, Opened | None, bool], Event]:
         extract = self._extraction.apply
+        # What the file and a head say together, by the head, which lives as long as its entry here.
+        merged: dict[int, tuple[dict[str, Any], dict[str, Any]]] = {}
+
+        def together(known: dict[str, Any]) -> dict[str, Any]:
+            entry = merged.get(id(known))
+            if entry is None:
+                if len(merged) > _MERGED:
+                    merged.clear()
+                entry = merged[id(known)] = (known, {**base, **known})
+            return entry[1].copy()
 
         def make(raw: bytes, text: str, offset: int, line: int, opened: Opened | None, split: bool) -> Event:
             tags: list[str] = []
@@ -108,15 +120,20 @@ class Parser:
                 tags.append("ascend_unparsed")
             else:
                 line_format, match, known, bodies = opened
-                fields = {**base, **known}
+                headed = line_format is not None and line_format.headed
+                fields = together(known) if headed else {**base, **known}
                 start = match.end()
                 if line_format is None:
                     tags.append("ascend_unparsed")
                 else:
-                    line_format.capture(fields, match)
+                    written = None
+                    if line_format.only_time:
+                        written = match[1]
+                    else:
+                        line_format.capture(fields, match)
                     if line_format.whole:
                         start = match.start()
-                    if not line_format.headed:
+                    if not headed:
                         executor.complete(fields, line_format.constants, line_format.level)
                         module = fields.get("ascend.module")
                         bodies = line_format.bodies.get(module) or line_format.bodies.get(None)
@@ -127,8 +144,13 @@ class Parser:
                             fields["ascend.format"] = body.label
                             body.capture(fields, found)
                             break
-                    if line_format.time is not None and "ascend.clock.written" in fields:
-                        _read_time(line_format.time, fields, clock, tags)
+                    if line_format.time is not None:
+                        written = written or fields.pop(WRITTEN, None)
+                        time = clock.readers[line_format.time](written) if written else None
+                        if time is not None and time >= _FIRST_YEAR:
+                            fields["@timestamp"] = time
+                        elif written:
+                            _note_time(written, time, fields, clock, tags)
             fields["message"] = message = text[start:]
             extract(message, fields)
             if len(raw) >= _CUT_LENGTHS[0] and _cut(raw):
@@ -146,14 +168,11 @@ class Parser:
         return make
 
 
-def _read_time(kind: str, fields: dict[str, Any], clock: Clock, tags: list[str]) -> None:
-    written = fields["ascend.clock.written"]
-    time = clock.readers[kind](written)
+def _note_time(written: str, time: str | None, fields: dict[str, Any], clock: Clock, tags: list[str]) -> None:
+    """Keep a written time that is no time, or that of a clock before its synchronisation."""
+    fields[WRITTEN] = written
     if time is None:
         tags.append("ascend_time_unparsed")
-    elif time >= _FIRST_YEAR:
-        fields["@timestamp"] = time
-        del fields["ascend.clock.written"]
     else:
         fields["ascend.clock.unsynchronised"] = True
         fields["@timestamp"] = f"{clock.read_at.astimezone(timezone.utc):%Y-%m-%dT%H:%M:%S.%f}Z"
