@@ -97,12 +97,12 @@ def test_only_a_full_new_jdk_is_taken(tmp_path, monkeypatch, version, modules, s
 def test_a_group_ends_as_a_whole(tmp_path):
     """Elasticsearch's launcher has a child too, which must not outlive it."""
     group = Group(
-        ["sh", "-c", "sleep 60 & sleep 60 & trap '' TERM; wait; wait"],
+        ["sh", "-c", "sleep 60 & sleep 60 & trap '' TERM; : > ready; wait; wait"],
         cwd=tmp_path,
         env={"PATH": "/usr/bin:/bin"},
         log=tmp_path / "log",
     )
-    while len(members(group.pid)) < 3:
+    while len(members(group.pid)) < 3 or not (tmp_path / "ready").exists():
         assert group.running
     group.terminate(timeout=0.2)
     assert members(group.pid) == []
