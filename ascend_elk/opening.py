@@ -8,7 +8,7 @@ from datetime import tzinfo
 from pathlib import Path
 from typing import Any
 
-from ahocorasick_rs import BytesAhoCorasick, Implementation
+from ahocorasick_rs import BytesAhoCorasick, Implementation, MatchKind
 
 from ascend_elk.cann import Version
 from ascend_elk.formats import Program, compile_program, load_definitions
@@ -68,7 +68,9 @@ def open_logs(paths: Sequence[Path], cann: str, host_zone: tzinfo, device_zone: 
 def literal_search(literals: Iterable[str]) -> BytesAhoCorasick:
     """Compile literals for a search in raw bytes."""
     texts = [text.encode() for text in dict.fromkeys(literals)]
-    return BytesAhoCorasick(texts, implementation=Implementation.DFA)
+    # Leftmost matches let a few literals be searched with vector instructions, ten times faster; which of
+    # several literals at one place is found does not matter.
+    return BytesAhoCorasick(texts, MatchKind.LeftmostFirst, Implementation.DFA)
 
 
 def identified(events: Iterable[Event], registry: Registry) -> Iterable[Event]:
