@@ -14,6 +14,7 @@ from ascend_elk.commands.check import check
 from ascend_elk.commands.demo import demo
 from ascend_elk.commands.diagnose import diagnose
 from ascend_elk.commands.parse import parse
+from ascend_elk.doctor.command import doctor
 from ascend_elk.errors import UserError
 from ascend_elk.render.command import render
 from ascend_elk.simulate.command import simulate
@@ -43,7 +44,7 @@ def _options(
     """Find the Ascend NPU that drags the cluster down."""
 
 
-for command in (diagnose, parse, check, codes, render, install, uninstall, simulate, demo):
+for command in (diagnose, parse, check, codes, render, install, uninstall, doctor, simulate, demo):
     app.command()(command)
 
 

@@ -103,7 +103,7 @@ def install(
     from ascend_elk.stack.install import Options, carry_out, make_plan
     from ascend_elk.stack.source import load_source
 
-    credentials = _credentials(user)
+    credentials = read_credentials(user)
     search = Elasticsearch(Server("Elasticsearch", elasticsearch, credentials, ca=ca))
     view = None if no_kibana or not kibana else _kibana(kibana, credentials, ca)(space)
     options = Options(
@@ -161,7 +161,7 @@ def uninstall(
     from ascend_elk.stack.http import Server
     from ascend_elk.stack.install import remove
 
-    credentials = _credentials(user)
+    credentials = read_credentials(user)
     search = Elasticsearch(Server("Elasticsearch", elasticsearch, credentials, ca=ca))
     views = None if no_kibana or not kibana else _kibana(kibana, credentials, ca)
     with _refusals():
@@ -189,7 +189,12 @@ def _refusals() -> Iterator[None]:
         ) from None
 
 
-def _credentials(user: str | None) -> Credentials:
+def read_credentials(user: str | None) -> Credentials:
+    """The password of a user, or the API key, from the environment; a terminal is asked.
+
+    Raises:
+        UserError: a user has no password.
+    """
     from ascend_elk.stack.http import Credentials
 
     if user is None:
