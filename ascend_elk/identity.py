@@ -127,6 +127,42 @@ class Process:
                 f"in communicator {comm}"
             )
 
+    def state(self) -> dict[str, Any]:
+        """All that is known, as JSON: what ``of`` makes a process of again."""
+        return {
+            "device": self.device,
+            "physical": self.physical,
+            "ranks": {comm: list(pair) for comm, pair in self.ranks.items()},
+            "server": self.server,
+            "address": self.address,
+            "listens": sorted(self.listens),
+            "parent": list(self.parent) if self.parent else None,
+            "contradictions": self.contradictions,
+            "root_of": self.root_of,
+            "path_rank": self.path_rank,
+            "disputed": sorted(self._disputed),
+            "mentions": [list(pair) for pair in self._weak_devices.most_common()],
+        }
+
+    @classmethod
+    def of(cls, key: ProcessKey, state: Mapping[str, Any]) -> Process:
+        """The process whose ``state`` was kept."""
+        return cls(
+            key,
+            device=state["device"],
+            physical=state["physical"],
+            ranks={comm: (rank, size) for comm, (rank, size) in state["ranks"].items()},
+            server=state["server"],
+            address=state["address"],
+            listens=set(state["listens"]),
+            parent=ProcessKey(*state["parent"]) if state["parent"] else None,
+            contradictions=list(state["contradictions"]),
+            root_of=state["root_of"],
+            path_rank=state["path_rank"],
+            _disputed=set(state["disputed"]),
+            _weak_devices=Counter(dict(map(tuple, state["mentions"]))),
+        )
+
     def learn(self, sign: Sign, facts: Mapping[str, str]) -> None:
         """Take an identity line."""
         name = sign.name

@@ -76,6 +76,10 @@ class ApiError(Exception):
         self.body = body
 
 
+class UnreachableError(UserError):
+    """The server does not answer; it may later."""
+
+
 class Server:
     """A client of one base URL.
 
@@ -153,25 +157,46 @@ class Server:
             raise ApiError(response.status_code, _reason(response, body), body)
         return response
 
-    def _send(self, method: str, path: str, **what: Any) -> requests.Response:
+    def send(
+        self,
+        method: str,
+        path: str,
+        *,
+        data: bytes | None = None,
+        content_type: str = "application/json",
+        params: Mapping[str, str] | None = None,
+        timeout: tuple[float, float] = _TIMEOUT,
+    ) -> requests.Response:
+        """Send one request once, and return the answer whatever its status.
+
+        Raises:
+            UnreachableError: the server does not answer.
+            UserError: it cannot be trusted.
+        """
+        headers = {"Content-Type": content_type} if data is not None else None
+        return self._send(method, path, data=data, params=params, headers=headers, timeout=timeout)
+
+    def _send(
+        self, method: str, path: str, *, timeout: tuple[float, float] = _TIMEOUT, **what: Any
+    ) -> requests.Response:
         try:
             return self._session.request(
                 method,
                 self.url + path,
                 # Given here, it wins over REQUESTS_CA_BUNDLE.
                 verify=self._verify,
-                timeout=_TIMEOUT,
+                timeout=timeout,
                 allow_redirects=False,
                 **what,
             )
         except requests.exceptions.SSLError as error:
             raise UserError(self._tls_problem(error)) from None
         except requests.exceptions.Timeout:
-            raise UserError(
+            raise UnreachableError(
                 f"{self.name} at {self.url} does not answer; is it overloaded or blocked?"
             ) from None
         except (requests.exceptions.RequestException, OSError):
-            raise UserError(
+            raise UnreachableError(
                 f"{self.name} cannot be reached at {self.url}; check the URL, and that the server runs"
             ) from None
 
