@@ -10,7 +10,7 @@ import pytest
 from ascend_elk.service.catalogue import CatalogueHolder
 from tests.engines.elasticsearch import ElasticsearchServer
 
-from .site import Site, error, info, install, setup, until, user_codes
+from .site import Site, error, info, install, own_catalogue, setup, until, user_codes
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def test_events_gain_what_is_known_and_others_stay_as_they_are(site: Site) -> No
     site.write([setup(57, 3, 2), *(error(57, number) for number in range(1, 4)), info(57, 9)])
     tally = site.catch_up()
     assert (tally.written, tally.conflicts, tally.refused) == (4, 0, 0)
-    version = CatalogueHolder().current.version
+    version = own_catalogue().current.version
     events = site.events()
     errors = [event for event in events if event["log.level"] == "ERROR"]
     assert len(errors) == 3
