@@ -7,7 +7,6 @@ from typing import Any
 
 from ascend_elk.codes import Catalogue
 from ascend_elk.enrich import enrich
-from ascend_elk.parse import nested
 from ascend_elk.service.queries import MARK
 
 Fields = dict[str, Any]
@@ -69,6 +68,25 @@ def is_unknown(fields: Fields, gained: Fields) -> bool:
     )
 
 
-def document(gained: Fields) -> dict[str, Any]:
-    """The nested partial document of an update."""
-    return nested(gained)
+def apply(gained: Fields, source: dict[str, Any]) -> None:
+    """Change a document, nested as it was read, to hold what its event gains."""
+    for name, value in gained.items():
+        if name in source:
+            # Written with dots, as some shippers do.
+            _put(source, name, value)
+            continue
+        *parents, leaf = name.split(".")
+        node = source
+        for parent in parents:
+            inner = node.get(parent)
+            if not isinstance(inner, dict):
+                inner = node[parent] = {}
+            node = inner
+        _put(node, leaf, value)
+
+
+def _put(node: dict[str, Any], name: str, value: Any) -> None:
+    if value is None:
+        node.pop(name, None)
+    else:
+        node[name] = value

@@ -11,7 +11,7 @@ from ascend_elk.identity import ProcessKey, process_key
 from ascend_elk.interest import load_signs
 from ascend_elk.service import queries
 from ascend_elk.service.catalogue import CatalogueHolder
-from ascend_elk.service.changes import Fields, document, flat, gain, is_unknown
+from ascend_elk.service.changes import Fields, apply, flat, gain, is_unknown
 from ascend_elk.service.metrics import Metrics
 from ascend_elk.service.moments import seconds
 from ascend_elk.service.processes import ProcessBook
@@ -97,7 +97,8 @@ class Enricher:
                 self._put_aside(hit, error)
                 continue
             if gained:
-                updates.append(Update(hit.index, hit.id, hit.version, document(gained)))
+                apply(gained, hit.source)
+                updates.append(Update(hit.index, hit.id, hit.version, hit.source))
                 if is_unknown(fields, gained):
                     self._metrics.unknown_codes.inc()
         self.book.save(self.store)
@@ -119,7 +120,7 @@ class Enricher:
                 self.worth, sorted({key.host for key in part if key.host}), sorted({key.pid for key in part})
             )
             with Point(self.store, self.names.streams) as point:
-                for page in point.pages(query, self.batch, fields=queries.FIELDS):
+                for page in point.pages(query, self.batch):
                     tally.add(self._backfill(page, wanted))
             tally.add(self.collect(everything=True))
         return tally
@@ -137,7 +138,8 @@ class Enricher:
                 self._put_aside(hit, error)
                 continue
             if gained:
-                updates.append(Update(hit.index, hit.id, hit.version, document(gained)))
+                apply(gained, hit.source)
+                updates.append(Update(hit.index, hit.id, hit.version, hit.source))
         self.writer.submit(updates, began)
         return self.collect(everything=False)
 

@@ -67,7 +67,7 @@ class History:
                 enricher.learn(page)
                 yield Tally()
             wanted = queries.since(enricher.worth, start)
-            pages = point.pages(wanted, enricher.batch, fields=FIELDS, sort=_SORT)
+            pages = point.pages(wanted, enricher.batch, sort=_SORT)
             for number, page in enumerate(pages, 1):
                 tally = enricher.enrich(page)
                 _refuse(tally)

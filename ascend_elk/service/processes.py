@@ -17,10 +17,9 @@ from datetime import datetime, timezone
 from http import HTTPStatus
 from typing import Any
 
-import orjson
-
 from ascend_elk.identity import Process, ProcessKey, Registry, process_key
 from ascend_elk.interest import Sign, load_signs
+from ascend_elk.service.jsons import dumps
 from ascend_elk.service.moments import seconds
 from ascend_elk.service.store import Document, Store, Stored
 
@@ -186,8 +185,8 @@ class ProcessBook:
                 action: Document = {"_index": self.index, "_id": _name(key)}
                 if entry.written is not None:
                     action["if_seq_no"], action["if_primary_term"] = entry.written
-                lines.append(orjson.dumps({"index" if entry.written else "create": action}))
-                lines.append(orjson.dumps(self._document(process, entry, now, is_open=True)))
+                lines.append(dumps({"index" if entry.written else "create": action}))
+                lines.append(dumps(self._document(process, entry, now, is_open=True)))
             try:
                 results = store.bulk(lines)
             except BaseException:
@@ -259,7 +258,7 @@ class ProcessBook:
                     "if_seq_no": entry.written[0],
                     "if_primary_term": entry.written[1],
                 }
-                lines += [orjson.dumps({"update": action}), b'{"doc":{"open":false}}']
+                lines += [dumps({"update": action}), b'{"doc":{"open":false}}']
             for (_, entry), result in zip(part, store.bulk(lines), strict=True):
                 if result.status < HTTPStatus.BAD_REQUEST:
                     entry.written, entry.open = result.version, False

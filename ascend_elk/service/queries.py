@@ -54,7 +54,7 @@ FIELDS: tuple[str, ...] = (
     "ascend.signal",
     "ascend.source",
 )
-"""What is read of each event: all that enrichment and identity look at."""
+"""All that identity and diagnosis look at: what is read of events that are not written."""
 
 
 def worth(catalogue: Catalogue, signs: Signs) -> Query:

@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
 
-import orjson
-
 from ascend_elk.errors import UserError
+from ascend_elk.service.jsons import dumps, loads
 from ascend_elk.stack.http import ApiError, Server, segment
 
 Document = dict[str, Any]
 
 _TIMEOUT = (5.0, 45.0)
 _KEEP = "2m"
+_PAGE_BYTES = 16 << 20
 # Overloaded, still starting, or a node gone behind a proxy.
 _BUSY = {
     HTTPStatus.TOO_MANY_REQUESTS,
@@ -106,6 +106,8 @@ class Store:
     def __init__(self, server: Server) -> None:
         """Prepare; nothing is sent yet."""
         self._server = server
+        self.received = 0
+        """Bytes of the last answer."""
 
     def call(
         self,
@@ -123,7 +125,7 @@ class Store:
             ApiError: refused for another reason.
         """
         lines = isinstance(body, bytes)
-        data = body if body is None or isinstance(body, bytes) else orjson.dumps(body)
+        data = body if body is None or isinstance(body, bytes) else dumps(body)
         response = self._server.send(
             method,
             path,
@@ -134,11 +136,14 @@ class Store:
         )
         status = response.status_code
         try:
-            answer = orjson.loads(response.content) if response.content else {}
+            answer = loads(response.content) if response.content else {}
         except ValueError:
-            answer = {}
+            answer = None
+        self.received = len(response.content)
         if status < HTTPStatus.BAD_REQUEST:
-            return answer if isinstance(answer, dict) else {}
+            if not isinstance(answer, dict):
+                raise BusyError(f"what answers at {self._server.url} is not Elasticsearch, or was cut off")
+            return answer
         reason = _reason(answer) or str(response.reason)
         if status in _BUSY:
             raise BusyError(f"{reason} (HTTP {status})")
@@ -224,13 +229,16 @@ class Store:
 
     # ------------------------------------------------------------ bulk
 
-    def bulk(self, lines: Sequence[bytes]) -> list[Written]:
+    def bulk(self, lines: Sequence[bytes], *, pipeline: str | None = None) -> list[Written]:
         """Write many documents; ``lines`` holds an action and a body for each.
 
         Raises:
             As ``call``; what is refused for a single document is in the result instead.
         """
-        answer = self.call("POST", "/_bulk", b"\n".join(lines) + b"\n", {"filter_path": _BULK_ANSWER})
+        params = {"filter_path": _BULK_ANSWER}
+        if pipeline is not None:
+            params["pipeline"] = pipeline
+        answer = self.call("POST", "/_bulk", b"\n".join(lines) + b"\n", params)
         written = []
         for item in answer.get("items", ()):
             (result,) = item.values()
@@ -283,7 +291,7 @@ class Point:
         query: Document,
         size: int,
         *,
-        fields: Sequence[str],
+        fields: Sequence[str] | None = None,
         sort: Sequence[Document] = ({"_shard_doc": "asc"},),
         part: tuple[int, int] = (0, 1),
     ) -> Iterator[list[Stored]]:
@@ -291,8 +299,8 @@ class Point:
 
         Args:
             query: what is meant.
-            size: of a page.
-            fields: of the source.
+            size: of a page; pages of long documents are shorter.
+            fields: of the source; ``None``: all, so that the document can be written back.
             sort: order.
             part: number and count of parts of about equal size; only this one is read.
         """
@@ -300,7 +308,7 @@ class Point:
             "size": size,
             "query": query,
             "sort": list(sort),
-            "_source": list(fields),
+            "_source": True if fields is None else list(fields),
             "seq_no_primary_term": True,
             "track_total_hits": False,
         }
@@ -314,8 +322,9 @@ class Point:
             page = _hits(answer)
             if page:
                 yield page
-            if len(page) < size:
+            if len(page) < body["size"]:
                 return
+            body["size"] = max(1, min(size, _PAGE_BYTES * len(page) // max(1, self._store.received)))
             body["search_after"] = page[-1].sort
 
 

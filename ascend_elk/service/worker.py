@@ -239,9 +239,7 @@ class Worker:
         tally = Tally()
         found = False
         with Point(self._store, self.names.streams) as point:
-            for page in point.pages(
-                query, self._settings.batch, fields=FIELDS, part=self._state.share(self._store)
-            ):
+            for page in point.pages(query, self._settings.batch, part=self._state.share(self._store)):
                 found = True
                 tally.add(self._page(page))
                 if self._stop.is_set():
@@ -283,7 +281,7 @@ class Worker:
                 self.enricher.learn(page)
                 yield True
             query = self.enricher.todo(latest=self._latest)
-            for page in point.pages(query, self._settings.batch, fields=FIELDS, part=part):
+            for page in point.pages(query, self._settings.batch, part=part):
                 tally = self._page(page)
                 note(tally)
                 yield not tally.busy

@@ -1,0 +1,217 @@
+"""Speed of the enrichment service: ``python -m benchmarks.enrich [--events 60000] [--rate 1000]``.
+
+Against a real Elasticsearch of ``tests/engines`` with the product's templates, on this machine, one shard:
+
+- *written back*: one service enriches a backlog of WARNING and ERROR lines, from the first look to the last
+  answer; beside it, in the same run, plain bulk updates of the same events with the same fields, that were
+  worked out beforehand: what Elasticsearch itself can take.
+- *lag*: lines are written at a steady rate, one in ``--share`` of them worth enriching; the time from the
+  answer to a line's bulk request until a search finds it enriched.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import threading
+import time
+import uuid
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from ascend_elk.parse import nested
+from ascend_elk.service.changes import apply, flat, gain
+from ascend_elk.service.store import Point
+from ascend_elk.service.writing import Update
+from tests.engines.elasticsearch import ElasticsearchServer
+from tests.service.site import Site, error, info, install, now, own_catalogue, setup
+
+CODES = ("cann:EI0006", "acl:507018", "rt:0x07150026", "cann:EZ9999", "hcclresult:9", "cann:EL0004")
+FILLER = "stream_id=47, task_id=12, model_id=3, [FUNC:GetError][FILE:stream.cc][LINE:1523] "
+PROCESSES = 8
+
+
+def line(number: int) -> dict[str, Any]:
+    """A line with a code, of one of some processes, about as long as real ones."""
+    code = CODES[number % len(CODES)]
+    message = f"task {number} failed, error code {code.partition(':')[2]}, {FILLER}"
+    event = error(100 + number % PROCESSES, number)
+    event |= {"message": message, "ascend.error.codes": [code], "event.original": f"[ERROR] HCCL {message}"}
+    return event
+
+
+def fill(site: Site, events: int) -> None:
+    """Write a backlog."""
+    site.write(setup(100 + number, number, number) for number in range(PROCESSES))
+    for start in range(0, events, 10_000):
+        site.write((line(n) for n in range(start, min(events, start + 10_000))), refresh=False)
+    site.server.client.indices.refresh(index=site.names.streams)
+
+
+def service_rate(site: Site, events: int, **options: Any) -> float:
+    """Events per second that a service writes back."""
+    service = site.service(sweep=3600.0, **options)
+    began = time.perf_counter()
+    tally = service.worker.catch_up(lambda _: None)
+    seconds = time.perf_counter() - began
+    if tally.written < events:
+        raise SystemExit(f"{tally.written} of {events} events written")
+    return events / seconds
+
+
+def plain_rate(site: Site, batch: int, threads: int) -> float:
+    """Plain bulk updates per second: the same fields on the same events, nothing read or worked out."""
+    store = site.connect()
+    catalogue = own_catalogue().current
+    requests: list[bytes] = []
+    count = 0
+    identity = {"ascend.device.key": "worker-0/2", "ascend.device.id": 2, "ascend.rank.id": 3}
+    with Point(store, site.names.streams) as point:
+        for page in point.pages({"match_all": {}}, batch):
+            updates = []
+            for hit in page:
+                apply(gain(flat(hit.source), catalogue, identity), hit.source)
+                updates.append(Update(hit.index, hit.id, hit.version, hit.source))
+            count += len(updates)
+            requests.append(b"\n".join(part for update in updates for part in update.lines()))
+    began = time.perf_counter()
+    shared = iter(requests)
+    lock = threading.Lock()
+
+    def send() -> None:
+        own = site.connect()
+        while True:
+            with lock:
+                lines = next(shared, None)
+            if lines is None:
+                return
+            results = own.bulk([lines])
+            bad = [result for result in results if result.status >= 300]
+            if bad:
+                raise SystemExit(bad[0].reason)
+
+    workers = [threading.Thread(target=send) for _ in range(threads)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    return count / (time.perf_counter() - began)
+
+
+def lag(site: Site, rate: int, seconds: int, share: int) -> list[float]:
+    """Seconds from written to found enriched, of each line that is worth it."""
+    client = site.server.client
+    sent: dict[str, float] = {}
+    seen: dict[str, float] = {}
+    done = threading.Event()
+    index = f"logs-ascend.plog-{site.namespace}"
+
+    def look() -> None:
+        while not done.is_set() or (len(seen) < len(sent) and time.monotonic() < end + 60):
+            query = {
+                "bool": {
+                    "filter": [
+                        {"exists": {"field": "ascend.error.catalogue"}},
+                        {"range": {"log.offset": {"gte": watermark(sent, seen)}}},
+                    ]
+                }
+            }
+            hits = client.search(index=index, query=query, size=10_000, source=False, sort="log.offset")[
+                "hits"
+            ]["hits"]
+            moment = time.monotonic()
+            for hit in hits:
+                seen.setdefault(hit["_id"], moment)
+            time.sleep(0.1)
+
+    offsets: dict[str, int] = {}
+
+    def watermark(sent: dict[str, float], seen: dict[str, float]) -> int:
+        return min((offsets[name] for name in list(sent) if name not in seen), default=0)
+
+    end = time.monotonic() + seconds
+    number = 0
+    looker = threading.Thread(target=look)
+    with site.service(sweep=60.0, poll=1.0).running():
+        looker.start()
+        step = 0.1
+        due = time.monotonic()
+        while time.monotonic() < end:
+            lines: list[Any] = []
+            names = []
+            for _ in range(int(rate * step)):
+                number += 1
+                worth = number % share == 0
+                event = line(number) if worth else info(100 + number % PROCESSES, number)
+                event |= {"event.ingested": now(), "log.offset": number}
+                name = uuid.uuid4().hex
+                if worth:
+                    names.append((name, number))
+                lines += [
+                    {"create": {"_id": name}},
+                    nested({k: v for k, v in event.items() if v is not None}),
+                ]
+            client.bulk(index=index, operations=lines)
+            moment = time.monotonic()
+            for name, offset in names:
+                offsets[name] = offset
+                sent[name] = moment
+            due += step
+            time.sleep(max(0.0, due - time.monotonic()))
+        done.set()
+        looker.join()
+    missing = len(sent) - len(seen.keys() & sent.keys())
+    if missing:
+        raise SystemExit(f"{missing} of {len(sent)} lines not enriched within a minute")
+    print(f"  {number / seconds:.0f} lines/s written, {len(sent) / seconds:.0f}/s of them worth enriching")
+    return [seen[name] - sent[name] for name in sent]
+
+
+def main() -> None:
+    """Fill, measure, print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--events", type=int, default=60_000)
+    parser.add_argument("--batch", type=int, default=1_000)
+    parser.add_argument("--writers", type=int, default=2)
+    parser.add_argument(
+        "--rate", type=int, default=1_000, help="lines written a second while the lag is measured"
+    )
+    parser.add_argument("--seconds", type=int, default=30)
+    parser.add_argument("--share", type=int, default=1, help="one line in so many is worth enriching")
+    parser.add_argument("--runs", type=int, default=2)
+    options = parser.parse_args()
+    server = ElasticsearchServer(heap="1g")
+    console = Console()
+    table = Table("run", "service, events/s", "plain bulk updates/s", "ratio")
+    try:
+        own_catalogue()
+        for run in range(options.runs):
+            site = make(server)
+            fill(site, options.events)
+            plain_site = make(server)
+            fill(plain_site, options.events)
+            rate = service_rate(site, options.events, batch=options.batch, writers=options.writers)
+            plain = plain_rate(plain_site, options.batch, options.writers)
+            table.add_row(str(run + 1), f"{rate:,.0f}", f"{plain:,.0f}", f"{rate / plain:.2f}")
+        console.print(table)
+        if options.seconds:
+            times = sorted(lag(make(server), options.rate, options.seconds, options.share))
+            console.print(
+                f"lag over {len(times):,} lines: median {statistics.median(times):.1f} s, "
+                f"p95 {times[int(len(times) * 0.95)]:.1f} s, longest {times[-1]:.1f} s"
+            )
+    finally:
+        server.close()
+
+
+def make(server: ElasticsearchServer) -> Site:
+    """An empty namespace; searches see what was written after a second, as by default."""
+    namespace = f"b{uuid.uuid4().hex[:10]}"
+    install(server, namespace, {"refresh_interval": "1s"})
+    return Site(server, namespace)
+
+
+if __name__ == "__main__":
+    main()
