@@ -14,6 +14,7 @@ from ascend_elk.commands.check import check
 from ascend_elk.commands.demo import demo
 from ascend_elk.commands.diagnose import diagnose
 from ascend_elk.commands.parse import parse
+from ascend_elk.compose.command import stack
 from ascend_elk.doctor.command import doctor
 from ascend_elk.errors import UserError
 from ascend_elk.render.command import render
@@ -46,6 +47,8 @@ def _options(
 
 for command in (diagnose, parse, check, codes, render, install, uninstall, doctor, simulate, demo):
     app.command()(command)
+
+app.add_typer(stack, name="stack")
 
 
 def main() -> None:

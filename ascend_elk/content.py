@@ -9,7 +9,7 @@ def content_dir(name: str) -> Path:
     """Return the directory of one kind of content.
 
     Args:
-        name: ``grok``, ``codes``, ``filebeat``, ``logstash``, ``elasticsearch`` or ``kibana``.
+        name: ``grok``, ``codes``, ``filebeat``, ``logstash``, ``elasticsearch``, ``kibana`` or ``ansible``.
 
     Raises:
         FileNotFoundError: the installation is incomplete.

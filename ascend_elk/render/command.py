@@ -69,6 +69,18 @@ def render(
         str | None, typer.Option(help="Towards Elasticsearch: api-key, basic or none; default: api-key.")
     ] = None,
     tls: Annotated[bool, typer.Option(help="Encrypt what leaves the machine.")] = True,
+    target: Annotated[
+        _Many,
+        typer.Option(
+            help="How Filebeat runs on the hosts: systemd, compose, kubernetes or ansible; may be repeated."
+        ),
+    ] = None,
+    node_selector: Annotated[
+        _Many, typer.Option(help="Label of the Ascend nodes in Kubernetes, key=value; may be repeated.")
+    ] = None,
+    kubernetes_namespace: Annotated[
+        str, typer.Option(help="Namespace of the DaemonSet in Kubernetes.")
+    ] = "ascend-elk",
     force: Annotated[
         bool, typer.Option("--force", help="Write into a directory that holds something else.")
     ] = False,
@@ -76,6 +88,7 @@ def render(
     """Write the configuration of Filebeat, Logstash and Elasticsearch for CANN versions."""
     from ascend_elk.render import RenderOptions, write
     from ascend_elk.render import render as render_files
+    from ascend_elk.render.targets import TargetOptions
 
     for zone in (timezone, device_timezone):
         if zone is not None:
@@ -83,6 +96,11 @@ def render(
     versions = [read_cann(text) for text in cann]
     if None in versions and len(versions) > 1:
         raise UserError("--cann all already holds every version: leave the others out")
+    where = TargetOptions(
+        tuple(target or ()),
+        tuple(node_selector or TargetOptions.node_selector),
+        kubernetes_namespace,
+    )
     files = render_files(
         RenderOptions(
             cann=tuple(version for version in versions if version is not None),
@@ -108,7 +126,8 @@ def render(
             identity=file_identity,
             authentication=auth,
             tls=tls,
-        )
+        ),
+        where,
     )
     write(files, out, force)
     console().print(f"wrote {len(files)} files to {out}", markup=False)

@@ -50,10 +50,10 @@ def _inputs(
     found: dict[str, dict[str, Any]] = {}
     paths = program.paths(source)
     for path in paths:
-        directories = _directories(roots[path.root], options)
+        places = directories(roots[path.root], options)
         # A file that is renamed behind its process, to .log.1 for example, is still the same.
         glob = f"{path.glob}*" if path.glob.endswith(".log") else path.glob
-        texts = [f"{directory.rstrip('/')}/{glob}" for directory in directories]
+        texts = [f"{directory.rstrip('/')}/{glob}" for directory in places]
         if not texts:
             continue
         entry = found.setdefault(
@@ -63,7 +63,7 @@ def _inputs(
                 "paths": [],
                 "included": included_files(program, paths),
                 "excluded": [],
-                "dissects": _dissects(path, directories),
+                "dissects": _dissects(path, places),
             },
         )
         entry["excluded"] += [
@@ -81,7 +81,8 @@ def _inputs(
     return found.values()
 
 
-def _directories(root: Root, options: RenderOptions) -> list[str]:
+def directories(root: Root, options: RenderOptions) -> list[str]:
+    """Return the directories of a kind of root on a host; globs too."""
     homes = [f"{home.rstrip('/')}/{_IN_HOME[root.name]}" for home in options.homes if root.name in _IN_HOME]
     return [*root.directories, *homes, *(options.roots if root.name == "process-log" else ())]
 

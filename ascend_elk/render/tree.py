@@ -18,15 +18,18 @@ from ascend_elk.render.ingest import render_ingest
 from ascend_elk.render.logstash import render_logstash
 from ascend_elk.render.options import RenderOptions
 from ascend_elk.render.steps import Steps
+from ascend_elk.render.targets import TARGETS, TargetOptions, render_targets, with_container_roots
 from ascend_elk.render.templates import Templates, render_templates
 
 # Says that a directory was rendered, and so may be replaced.
 MARKER = "RENDERED-BY-ASCEND-ELK"
-_PARTS = ("filebeat", "logstash", "elasticsearch")
+_PARTS = ("filebeat", "logstash", "elasticsearch", *TARGETS)
 
 
-def render(options: RenderOptions) -> dict[str, str]:
+def render(options: RenderOptions, targets: TargetOptions | None = None) -> dict[str, str]:
     """Return every file of the configuration by its path; the same options give the same bytes."""
+    chosen = targets or TargetOptions()
+    options = with_container_roots(options, chosen)
     program = program_of(options)
     files = {MARKER: f"Configuration for CANN {options.versions}. Change the options and render again.\n"}
     files |= render_filebeat(program, load_roots(), options, _templates("filebeat"))
@@ -40,6 +43,9 @@ def render(options: RenderOptions) -> dict[str, str]:
     else:
         directory = content_dir("logstash")
         files |= render_logstash(steps, options, _templates("logstash"), directory / "ruby")
+    role = content_dir("ansible") if "ansible" in chosen.targets else Path()
+    templates_of = _templates("filebeat")
+    files |= render_targets(program, load_roots(), files, options, chosen, templates_of, role)
     return dict(sorted(files.items()))
 
 

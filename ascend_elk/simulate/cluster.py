@@ -134,6 +134,7 @@ class Job:
     processes: list[Process] = field(default_factory=list)
     messages: dict[str, list[tuple[float, str]]] = field(default_factory=dict)
     events: dict[str, list[tuple[float, str]]] = field(default_factory=dict)
+    start: datetime = START
 
     @classmethod
     def make(
@@ -188,7 +189,7 @@ class Job:
     def moment(self, host: str, time: float, on_device: bool = False) -> datetime:
         """What the clock of a host, or of its devices, shows at a time."""
         shift = self.skew[host] - (8 * 3600 if on_device and self.device_utc else 0)
-        return START + timedelta(seconds=time + shift)
+        return self.start + timedelta(seconds=time + shift)
 
     def neighbours(self, process: Process) -> list[Process]:
         """Ranks of the same host."""
@@ -212,7 +213,7 @@ class Job:
 
     def files(self) -> Iterator[tuple[PurePosixPath, list[str]]]:
         """Every file with its lines, in order of time."""
-        created = f"{START:%Y%m%d%H%M%S}"
+        created = f"{self.start:%Y%m%d%H%M%S}"
         flat = self.cann < Version.parse("5.0.5")
         for process in self.processes:
             root = PurePosixPath(process.host, "ascend", "log")

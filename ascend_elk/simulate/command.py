@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -29,11 +30,15 @@ def simulate(
     ] = False,
     lost: Annotated[float, typer.Option(min=0, max=0.99, help="Share of files that are lost or cut.")] = 0.0,
     level: Annotated[str, typer.Option(help="What debug/ holds: error, info or debug.")] = "error",
+    start: Annotated[
+        datetime | None, typer.Option(help="When the job begins; default: 2025-03-02T10:00:00.")
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace what an earlier simulation wrote.")] = False,
     show: Annotated[bool, typer.Option("--list", help="List the scenarios and stop.")] = False,
 ) -> None:
     """Write a whole cluster's logs with a known fault, and the truth about it."""
     from ascend_elk.cann import Version
+    from ascend_elk.simulate.cluster import START
     from ascend_elk.simulate.generate import simulate as write
     from ascend_elk.simulate.scenarios import SCENARIOS
 
@@ -61,6 +66,7 @@ def simulate(
             device_utc=device_utc,
             lost=lost,
             level=level,
+            start=start or START,
             progress=lambda done, total: bar.update(task, completed=done, total=total),
         )
     cards = ", ".join(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from datetime import datetime
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import orjson
 
 from ascend_elk.cann import Version
 from ascend_elk.errors import UserError
-from ascend_elk.simulate.cluster import Job, Process, stamp
+from ascend_elk.simulate.cluster import START, Job, Process, stamp
 from ascend_elk.simulate.scenarios import SCENARIOS
 
 _LEVELS = ("error", "info", "debug")
@@ -51,6 +52,7 @@ def simulate(
     device_utc: bool = False,
     lost: float = 0.0,
     level: str = "error",
+    start: datetime = START,
     progress: Callable[[int, int], None] | None = None,
 ) -> Truth:
     """Write the logs of a whole job with a known fault.
@@ -67,6 +69,7 @@ def simulate(
         device_utc: device clocks run eight hours behind.
         lost: share of the files that are lost or cut, 0 to 1.
         level: what debug/ holds: error, info or debug.
+        start: when the job begins, by a right clock, in the zone of the hosts.
         progress: called with files written and files in all.
 
     Raises:
@@ -82,6 +85,7 @@ def simulate(
         raise UserError("lost must be from 0 to below 1, steps at least 2, level error, info or debug")
     rng = random.Random(f"{scenario} {hosts} {devices} {seed}")  # noqa: S311 - no secret
     job = Job.make(hosts, devices, cann, rng, steps, level, skew_seconds, device_utc)
+    job.start = start
     fault = SCENARIOS[scenario].play(job)
     files = list(job.files())
     gone: list[str] = []

@@ -172,7 +172,7 @@ def _aicore(process: Process, time: float) -> None:
     process.report(time + 0.1, "EZ9999", "Inner_Error", "Inner Error!")
     process.console(
         time + 0.2,
-        f"[ERROR] 2025-03-02-10:00:00 (PID:{process.pid}, Device:{process.device}, RankID:{process.rank}) "
+        f"[ERROR] {process.job.start:%Y-%m-%d-%H:%M:%S} (PID:{process.pid}, Device:{process.device}, RankID:{process.rank}) "
         "ERR00100 PTA call acl api failed\nRuntimeError: NPU function error: aclrtSynchronizeStream, "
         "error code is 507015",
     )

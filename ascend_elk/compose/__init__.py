@@ -1,0 +1,1 @@
+"""The stack in containers on one machine: its secrets, certificates and first start."""
