@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from ascend_elk.codes import search as searching
 from ascend_elk.codes import signatures as signing
 from ascend_elk.codes.compose import Composer
 from ascend_elk.codes.decode import Decoding, aicore_bits, facts_of
-from ascend_elk.codes.loader import read, read_text
+from ascend_elk.codes.loader import item_lines, read, read_text
 from ascend_elk.codes.models import (
     CodeFile,
     Entry,
@@ -37,15 +37,27 @@ from ascend_elk.interest import load_signs
 _MEMORY = 20_000
 
 
+@dataclass(frozen=True)
+class _Own:
+    """A row of a user's file."""
+
+    row: Row
+    file: str
+    place: str
+    """File and line."""
+
+
 class _Codes:
     """The entries of one family, by code."""
 
-    def __init__(self, file: CodeFile, composer: Composer, overlay: Sequence[tuple[Row, str]]) -> None:
+    def __init__(self, file: CodeFile, composer: Composer, overlay: Sequence[_Own]) -> None:
         self.phrases = file.parts
         by_code: dict[str, list[Row]] = {}
         for row in file.codes:
             by_code.setdefault(row.code, []).append(row)
-        for row, origin in overlay:
+        places: dict[str, str] = {}
+        for own in overlay:
+            row, places[own.row.code] = own.row, own.place
             changes = row.model_dump(exclude_unset=True, exclude={"family"})
             base = by_code.get(row.code)
             if base:
@@ -53,8 +65,11 @@ class _Codes:
                 dropped = {"remedy": None} if "remediation" in changes else {}
                 by_code[row.code] = [one.model_copy(update={**dropped, **changes}) for one in base]
             else:
-                by_code[row.code] = [Row.model_validate({"source": origin, **changes})]
-        self.entries = {code: tuple(map(composer.entry, rows)) for code, rows in by_code.items()}
+                by_code[row.code] = [Row.model_validate({"source": own.file, **changes})]
+        self.entries = {
+            code: tuple(composer.entry(row, places.get(code)) for row in rows)
+            for code, rows in by_code.items()
+        }
         self.prefixes = [code for code in self.entries if code.endswith("*")]
         self.aliases = {
             alias: code for code, rows in by_code.items() for row in rows for alias in row.aliases
@@ -100,11 +115,11 @@ class Catalogue:
         self._shared: dict[str, Remedy] = self._read("remedies", SharedRemedies).remedies
         self._loaded: dict[str, _Codes] = {}
         self._found: dict[tuple[str, str | None, str | None], tuple[Entry, ...]] = {}
-        self._overlay: dict[str, list[tuple[Row, str]]] = {}
+        self._overlay: dict[str, list[_Own]] = {}
         self._user_signatures: list[signing.Signature] = []
         self._mute: list[str] = []
         for path, text in users:
-            self._add(path, read(path, UserFile, text))
+            self._add(path, read(path, UserFile, text), text)
         self._muted: AhoCorasick | None = None
         self._signatures: signing.Signatures | None = None
 
@@ -251,7 +266,7 @@ class Catalogue:
             file = self._read(family, CodeFile)
             overlay = self._overlay.get(family, ())
             # A user's row names its source in full, or is its own source.
-            own = {text: text for row, origin in overlay for text in (row.source, origin) if text}
+            own = {text: text for one in overlay for text in (one.row.source, one.file) if text}
             composer = Composer(path, file, self._shared, own, self.lookup)
             codes = _Codes(file, composer, overlay)
             self._loaded[family] = codes
@@ -260,20 +275,30 @@ class Catalogue:
     def _read(self, name: str, model: type[Any]) -> Any:
         return read(self._directory / f"{name}.yml", model, self._texts.get(name))
 
-    def _add(self, path: Path, file: UserFile) -> None:
+    def _add(self, path: Path, file: UserFile, text: str) -> None:
         source = str(path)
-        for row in file.codes:
-            family = self._family(row.family)
+        for row, line in zip(file.codes, item_lines(text, "codes"), strict=True):
+            place = f"{path}:{line}"
+            family = self.families.get(row.family.lower())
+            if family is None:
+                raise UserError(
+                    f"{place}: there is no code family {row.family!r}; the families are "
+                    f"{', '.join(self.families)}"
+                )
             normal = self._normaliser.candidates(row.code, family.name)
             if not normal:
-                raise UserError(f"{path}: {row.code!r} does not look like a code of the family {family.name}")
+                raise UserError(
+                    f"{place}: {row.code!r} does not look like a code of the family {family.name}"
+                )
             changes = {**row.model_dump(exclude_unset=True), "code": normal[0][1]}
             overlay = self._overlay.setdefault(family.name, [])
-            overlay.append((Row.model_construct(set(changes), **changes), source))
-        self._user_signatures += signing.build(
-            [row.model_copy(update={"source": row.source or source}) for row in file.signatures],
-            {row.source or source: row.source or source for row in file.signatures},
-            self._shared,
-            source,
-        )
+            overlay.append(_Own(Row.model_construct(set(changes), **changes), source, place))
+        for signature, line in zip(file.signatures, item_lines(text, "signatures"), strict=True):
+            origin = signature.source or source
+            self._user_signatures += signing.build(
+                [signature.model_copy(update={"source": origin})],
+                {origin: origin},
+                self._shared,
+                f"{path}:{line}",
+            )
         self._mute += file.mute

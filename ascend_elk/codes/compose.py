@@ -32,13 +32,17 @@ class Composer:
         self._sources = {**own_sources, **file.sources}
         self._remedies = {**shared, **file.remedies}
 
-    def entry(self, row: Row) -> Entry:
+    def entry(self, row: Row, place: str | None = None) -> Entry:
         """Complete one row.
+
+        Args:
+            row: as it stands in a file.
+            place: file and line, where that is not the family's own file.
 
         Raises:
             UserError: a text, a part or a source is missing.
         """
-        where = f"{self._path}: {row.code}"
+        where = f"{place or self._path}: {row.code}"
         compose = self._file.compose
         meaning, meaning_zh = row.meaning, row.meaning_zh
         model = self._model(row, where)

@@ -84,3 +84,14 @@ def line_of(text: str, where: tuple[int | str, ...]) -> int:
         else:
             break
     return line
+
+
+def item_lines(text: str, key: str) -> list[int]:
+    """The lines (from 1) at which the items of a YAML document's list ``key`` begin; none without the list."""
+    node = yaml.compose(text, Loader=_Loader)
+    lines: list[int] = []
+    # Of a key that is written twice the last one counts, as for the loader.
+    for name, value in node.value if isinstance(node, yaml.MappingNode) else ():
+        if name.value == key and isinstance(value, yaml.SequenceNode):
+            lines = [item.start_mark.line + 1 for item in value.value]
+    return lines

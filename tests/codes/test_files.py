@@ -72,8 +72,11 @@ def test_a_mistake_is_named_with_its_line(tmp_path: Path, text: str, line: int, 
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("codes: [{family: hcll, code: x}]", "there is no code family 'hcll'"),
-        ("codes: [{family: cann, code: X1}]", "'X1' does not look like a code of the family cann"),
+        ("codes: [{family: hcll, code: x}]", r"own\.yml:1: there is no code family 'hcll'"),
+        (
+            "mute: [abc]\ncodes: [{family: cann, code: X1}]",
+            r"own\.yml:2: 'X1' does not look like a code of the family cann",
+        ),
     ],
 )
 def test_a_wrong_family_or_code_is_refused(tmp_path: Path, text: str, reason: str) -> None:
@@ -86,7 +89,7 @@ def test_a_wrong_family_or_code_is_refused(tmp_path: Path, text: str, reason: st
 def test_a_new_code_needs_its_texts(tmp_path: Path) -> None:
     path = tmp_path / "own.yml"
     path.write_text("codes: [{family: cann, code: EU0042, layer: application, category: state}]")
-    with pytest.raises(UserError, match="EU0042 lacks meaning, remedy or remediation"):
+    with pytest.raises(UserError, match=r"own\.yml:1: EU0042 lacks meaning, remedy or remediation"):
         Catalogue.load([path]).lookup("EU0042")
 
 

@@ -73,7 +73,7 @@ def test_a_touched_file_replaces_nothing(own):
     [
         ("codes: [\n", "own.yml:2: not valid YAML"),
         ("codes:\n  - family: cann\n    code: EI0006\n    severity: bad\n", "own.yml:4: codes.0.severity"),
-        (INCOMPLETE, "EU0042 lacks layer"),
+        (INCOMPLETE, "own.yml:2: EU0042 lacks layer"),
         ("\n\ncodez: []\n", "own.yml:3: codez"),
     ],
 )
