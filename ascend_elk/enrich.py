@@ -12,6 +12,16 @@ from ascend_elk.codes.models import SEVERITIES
 from ascend_elk.errors import UserError
 
 _PREFIX = "ascend.error."
+
+READ_FIELDS = {
+    "ascend.error.codes": "texts",
+    "message": "text",
+    "event.severity": "number",
+    "ascend.cann.version": "text",
+    "ascend.event.assertion": "text",
+    "ascend.signal": "texts",
+}
+"""The fields that ``enrich`` reads, and of which kind they are: text, texts (a list), number."""
 _SHOWN = 80
 
 
@@ -101,10 +111,10 @@ def _of_entries(entries: list[Entry]) -> dict[str, Any]:
             (entry.emitter or entry.versions(), entry.remediation) for entry in entries
         ),
         f"{_PREFIX}meaning_zh": _joined(
-            (entry.emitter or entry.versions(), entry.meaning_zh) for entry in entries
+            (entry.emitter or entry.versions("zh"), entry.meaning_zh) for entry in entries
         ),
         f"{_PREFIX}remediation_zh": _joined(
-            (entry.emitter or entry.versions(), entry.remediation_zh) for entry in entries
+            (entry.emitter or entry.versions("zh"), entry.remediation_zh) for entry in entries
         ),
         f"{_PREFIX}reference": first.reference,
     }

@@ -167,7 +167,7 @@ def _card(entry: Entry, decoding: Decoding | None, lang: str) -> _Card:
         (words["remediation"], Text(remediation + (words["generic"] if entry.generic else ""))),
         (words["severity"], Text(entry.severity, style=_STYLES[entry.severity])),
         (words["layer"], Text(f"{entry.layer} / {entry.category}")),
-        (words["versions"], Text(entry.versions())),
+        (words["versions"], Text(entry.versions(lang))),
         (words["shape"], Text(decoding.sentence(lang) if decoding else "")),
         (words["wraps"], Text(", ".join(entry.wraps))),
         (words["returned"], Text(entry.returned_as or "")),
@@ -219,7 +219,7 @@ def _print_hits(console: Console, entries: list[Entry], lang: str) -> None:
     table.add_column(words["severity"], no_wrap=True)
     table.add_column(words["meaning"], overflow="fold")
     for entry in entries:
-        name = f"{entry.key}" + (f" ({entry.versions()})" if entry.withdrawn else "")
+        name = f"{entry.key}" + (f" ({entry.versions(lang)})" if entry.withdrawn else "")
         table.add_row(
             Text(name, style="bold"),
             Text(entry.severity, style=_STYLES[entry.severity]),

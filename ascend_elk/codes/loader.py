@@ -87,7 +87,7 @@ def line_of(text: str, where: tuple[int | str, ...]) -> int:
 
 
 def item_lines(text: str, key: str) -> list[int]:
-    """The lines (from 1) at which the items of a YAML document's list ``key`` begin; none without the list."""
+    """The lines (from 1) at which the items of a YAML document's list begin; none where it is absent."""
     node = yaml.compose(text, Loader=_Loader)
     lines: list[int] = []
     # Of a key that is written twice the last one counts, as for the loader.

@@ -341,19 +341,22 @@ class Entry:
             return False
         return self.since_after is None or version not in VersionRange.of(None, self.since_after)
 
-    def versions(self) -> str:
-        """The range as a person reads it, for example ``since 5.1.RC2 or earlier, last seen in 8.5.0``."""
+    def versions(self, language: str = "en") -> str:
+        """The range as a person reads it, in ``en`` or ``zh``: ``since 5.1.RC2, last seen in 8.5.0``."""
+        zh = language == "zh"
         parts = []
         if self.since is not None:
             loose = ""
             if not self.since_exact:
-                loose = f" (after {self.since_after})" if self.since_after else " or earlier"
-            parts.append(f"since {self.since}{loose}")
+                loose = " 或更早" if zh else " or earlier"
+                if self.since_after:
+                    loose = f"（晚于 {self.since_after}）" if zh else f" (after {self.since_after})"
+            parts.append(f"自 {self.since}{loose}起" if zh else f"since {self.since}{loose}")
         if self.until is not None:
-            parts.append(f"last seen in {self.until}")
+            parts.append(f"最后见于 {self.until}" if zh else f"last seen in {self.until}")
         if self.hardware is not None:
-            parts.append(f"{self.hardware} only")
-        return ", ".join(parts)
+            parts.append(f"仅 {self.hardware}" if zh else f"{self.hardware} only")
+        return ("，" if zh else ", ").join(parts)
 
     def as_json(self) -> dict[str, Any]:
         """The stable JSON shape of ``ascend-elk codes --json`` and of the service."""

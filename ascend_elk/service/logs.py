@@ -57,7 +57,7 @@ class _Ecs(StdlibFormatter):
     def __init__(self) -> None:
         super().__init__(
             extra={"service.name": SERVICE, "event.dataset": f"{SERVICE}.log"},
-            exclude_fields=("log.original", "process.name", "process.thread", "taskName"),
+            exclude_fields=("log.original", "process.name", "process.thread", "taskName", "color_message"),
             ensure_ascii=False,
         )
 
