@@ -70,7 +70,6 @@ def create_app(
         ],
         middleware=[Middleware(Guard, metrics=metrics, token=token, open_routes=OPEN_ROUTES)],
         exception_handlers=dict.fromkeys((UserError, HTTPException, ClientDisconnect), service.refuse),
-        max_body_size=max_body,
     )
     app.router.redirect_slashes = False
     return app
@@ -90,11 +89,7 @@ class _Service:
             raise HTTPException(415, "send the body uncompressed")
         version = version_of(request)
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-        try:
-            with anyio.fail_after(BODY_SECONDS):
-                body = await request.body()
-        except TimeoutError:
-            raise HTTPException(408, f"the body did not arrive within {BODY_SECONDS:.0f} s") from None
+        body = await _read_body(request, self._max_body)
         batch = await run_in_threadpool(Batch, body, kind.endswith(("ndjson", "jsonl", "jsonlines")))
         pieces = batch.enriched(self._holder.current, version, self._count)
         if batch.lines:
@@ -151,6 +146,25 @@ class _Service:
             return "there is nothing here; /docs lists what there is"
         if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
             return f"this method is not allowed here; use {(error.headers or {}).get('Allow', 'GET')}"
-        if error.status_code == HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
-            return f"the body is longer than {self._max_body} bytes; send fewer events at a time"
         return error.detail
+
+
+async def _read_body(request: Request, longest: int) -> bytes:
+    """Read a body; one that is too long is refused before it is held, by its declared or its real length.
+
+    What remains of it is not read: the server closes the connection.
+    """
+    too_long = HTTPException(413, f"the body is longer than {longest} bytes; send fewer events at a time")
+    declared = request.headers.get("content-length", "")
+    if declared.isdecimal() and int(declared) > longest:
+        raise too_long
+    body = bytearray()
+    try:
+        with anyio.fail_after(BODY_SECONDS):
+            async for chunk in request.stream():
+                body += chunk
+                if len(body) > longest:
+                    raise too_long
+    except TimeoutError:
+        raise HTTPException(408, f"the body did not arrive within {BODY_SECONDS:.0f} s") from None
+    return bytes(body)

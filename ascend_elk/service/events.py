@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 
 import orjson
@@ -18,7 +19,6 @@ _BOM = b"\xef\xbb\xbf"
 _DEPTH = 250
 # Bytes of an answer that are sent together.
 _CHUNK = 256 * 1024
-_ABSENT = object()
 
 
 class EventError(UserError):
@@ -97,10 +97,17 @@ class Batch:
                 yield number, line
 
 
-def get(document: Mapping[str, Any], name: str) -> Any:
+def get(document: dict[str, Any], name: str) -> Any:
     """The value of a dotted name, whether it is written nested, flat or partly so; ``None`` if absent."""
-    value = _find(document, name)
-    return None if value is _ABSENT else value
+    if name in document:
+        return document[name]
+    for head, rest in _splits(name):
+        inner = document.get(head)
+        if isinstance(inner, dict):
+            found = get(inner, rest)
+            if found is not None:
+                return found
+    return None
 
 
 def put(document: dict[str, Any], name: str, value: Any) -> None:
@@ -108,36 +115,25 @@ def put(document: dict[str, Any], name: str, value: Any) -> None:
     if name in document:
         document[name] = value
         return
-    head, _, rest = name.partition(".")
-    while rest:
+    splits = _splits(name)
+    for head, rest in splits:
         inner = document.get(head)
         if isinstance(inner, dict):
             put(inner, rest, value)
             return
-        step, _, rest = rest.partition(".")
-        head = f"{head}.{step}"
-    parent, _, rest = name.partition(".")
-    if not rest or parent in document or any("." in key for key in document):
+    if not splits or splits[0][0] in document or any("." in key for key in document):
         document[name] = value
         return
-    inner = {}
-    document[parent] = inner
+    parent, rest = splits[0]
+    inner = document[parent] = {}
     put(inner, rest, value)
 
 
-def _find(document: Mapping[str, Any], name: str) -> Any:
-    if name in document:
-        return document[name]
-    head, _, rest = name.partition(".")
-    while rest:
-        inner = document.get(head)
-        if isinstance(inner, Mapping):
-            found = _find(inner, rest)
-            if found is not _ABSENT:
-                return found
-        step, _, rest = rest.partition(".")
-        head = f"{head}.{step}"
-    return _ABSENT
+@lru_cache(maxsize=256)
+def _splits(name: str) -> tuple[tuple[str, str], ...]:
+    """``a.b.c`` → (``a``, ``b.c``), (``a.b``, ``c``)."""
+    parts = name.split(".")
+    return tuple((".".join(parts[:at]), ".".join(parts[at:])) for at in range(1, len(parts)))
 
 
 def _event(line: int, text: bytes) -> dict[str, Any]:
@@ -191,7 +187,7 @@ _KINDS: dict[str, tuple[Callable[[Any], bool], str]] = {
 }
 
 
-def _check(line: int, document: Mapping[str, Any]) -> None:
+def _check(line: int, document: dict[str, Any]) -> None:
     for name, kind in READ_FIELDS.items():
         value = get(document, name)
         fits, wanted = _KINDS[kind]

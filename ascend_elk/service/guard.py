@@ -56,7 +56,14 @@ class Guard:
             await self._app(scope, receive, send)
             return
         started = time.perf_counter()
-        status, started_answer = 500, False
+        status, started_answer, body_is_open = 500, False, _has_body(scope)
+
+        async def take() -> Message:
+            nonlocal body_is_open
+            message = await receive()
+            if not message.get("more_body", False):
+                body_is_open = False
+            return message
 
         async def answer(message: Message) -> None:
             nonlocal status, started_answer
@@ -68,11 +75,14 @@ class Guard:
                     headers.setdefault(name, value)
                 headers.setdefault("content-security-policy", _POLICY)
                 headers.setdefault("cache-control", "no-store")
+                if body_is_open:
+                    # Else the server would read what remains, to use the connection again.
+                    headers["connection"] = "close"
             await send(message)
 
         try:
             if self._may_pass(scope):
-                await self._app(scope, receive, answer)
+                await self._app(scope, take, answer)
             else:
                 refusal = JSONResponse(
                     {"error": "this needs the service's token: Authorization: Bearer TOKEN"},
@@ -121,6 +131,11 @@ class Guard:
                 "client.ip": client[0] if client else None,
             },
         )
+
+
+def _has_body(scope: Scope) -> bool:
+    headers = Headers(scope=scope)
+    return "transfer-encoding" in headers or headers.get("content-length", "0") != "0"
 
 
 def _path(scope: Scope) -> str:

@@ -217,7 +217,7 @@ def _kibana(url: str, credentials: Credentials, ca: Path | None) -> Callable[[st
 
 def _checked_url(url: str | None) -> str | None:
     if url is not None and not url.startswith(("http://", "https://")):
-        raise UserError(f"--code-page {url!r} is no URL; write for example https://host:8088")
+        raise UserError(f"--code-page {url!r} is no URL; write for example https://host:9620")
     return url
 
 
