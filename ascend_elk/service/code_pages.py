@@ -53,7 +53,7 @@ class CodePages:
     def _code(self, request: Request) -> Response:
         catalogue = self._holder.current
         version = version_of(request)
-        found = answer(catalogue, request.path_params["code"], version)
+        found = answer(catalogue, _named(request.path_params["code"]), version)
         status = 200 if found.known else 404
         if not wants_page(request):
             return JSONResponse(found.as_json(), status, headers=fresh())
@@ -123,6 +123,12 @@ class CodePages:
             more=more,
         )
         return page(text)
+
+
+def _named(path: str) -> str:
+    """The code of a path; Kibana fills in ``ascend.error.reference`` whole (``/v1/codes/disk-full``)."""
+    _, found, code = path.partition("v1/codes/")
+    return code if found else path
 
 
 def _grouped(found: Answer) -> list[list[Entry]]:

@@ -447,11 +447,18 @@ def test_kibanas_links_open_the_page_of_every_familys_codes(client, holder):
     )
     for name in holder.current.families:
         entry = next(iter(holder.current.entries(name)))
-        for field, value in (("error.code", entry.code), ("ascend.error.codes", entry.key)):
+        for field, value in (
+            ("error.code", entry.code),
+            ("ascend.error.codes", entry.key),
+            ("ascend.error.reference", entry.reference),
+        ):
             # Kibana fills in the value percent-encoded.
             target = formats[field]["params"]["urlTemplate"].replace("{{value}}", quote(value, safe="!'()*~"))
             page = page_of(client, target)
             assert entry.code in page.text, target
+    # A fault without a code has only its reference.
+    reference = quote(holder.current.signatures.get("disk-full").reference, safe="")
+    assert "disk-full" in page_of(client, f"/v1/codes/{reference}").text
 
 
 def test_the_texts_of_the_pages_exist_in_both_languages():

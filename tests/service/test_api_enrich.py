@@ -2,7 +2,10 @@
 
 import json
 
+import anyio
 import pytest
+
+from ascend_elk.service import api
 
 EVENT = {"message": "x", "ascend": {"error": {"codes": ["cann:EI0006"]}}}
 NDJSON = {"content-type": "application/x-ndjson"}
@@ -94,6 +97,29 @@ def test_a_body_in_chunks_is_refused_when_it_becomes_too_long(serve):
 
     answer = serve(max_body=1_000).client.post("/v1/enrich", content=chunks())
     assert answer.status_code == 413
+
+
+def test_a_body_that_does_not_arrive_is_not_waited_for(service, monkeypatch):
+    monkeypatch.setattr(api, "BODY_SECONDS", 0.05)
+    sent = []
+
+    async def receive():
+        await anyio.sleep_forever()
+
+    async def send(message):
+        sent.append(message)
+
+    scope = {
+        "type": "http",
+        "method": "POST",
+        "path": "/v1/enrich",
+        "query_string": b"",
+        "headers": [(b"content-length", b"10")],
+    }
+    anyio.run(service.client.app, scope, receive, send)
+    assert sent[0]["status"] == 408
+    # What may still come is not waited for either.
+    assert (b"connection", b"close") in sent[0]["headers"]
 
 
 def test_events_and_unknown_codes_are_counted(service):
