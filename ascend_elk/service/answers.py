@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import lru_cache
@@ -229,6 +229,7 @@ def _near(catalogue: Catalogue, asked: str) -> list[Link]:
     prefix, colon, rest = text.partition(":")
     named = prefix if colon and prefix in catalogue.families else None
     text = rest if named else text
+    likeness = _likeness_to(text)
     likely = {decoding.family for decoding in catalogue.decode(asked)}
     ranked = []
     for family, names in index.names.items():
@@ -237,13 +238,13 @@ def _near(catalogue: Catalogue, asked: str) -> list[Link]:
         # A code of the same shape is nearer than one that only looks like it.
         bonus = 0.1 if family in likely else 0.0
         for name, key in names:
-            ratio = _likeness(text, name)
+            ratio = likeness(name)
             if ratio >= _NEAR:
                 ranked.append((-ratio - bonus, key))
     ranked += [
         (-ratio, signature.name)
         for signature in catalogue.signatures
-        if (ratio := _likeness(text, signature.name)) >= _NEAR
+        if (ratio := likeness(signature.name)) >= _NEAR
     ]
     keys = [key for _, key in sorted(ranked)[:_MAX_SUGGESTIONS]]
     if len(keys) < _MAX_SUGGESTIONS:
@@ -257,9 +258,15 @@ def _near(catalogue: Catalogue, asked: str) -> list[Link]:
     return found
 
 
-def _likeness(text: str, name: str) -> float:
-    """From 0 to 1; cheap bounds come first, since most names are far away."""
-    matcher = SequenceMatcher(None, text, name, autojunk=False)
-    if matcher.real_quick_ratio() < _NEAR or matcher.quick_ratio() < _NEAR:
-        return 0.0
-    return matcher.ratio()
+def _likeness_to(text: str) -> Callable[[str], float]:
+    """How much a name is like a text, from 0 to 1; cheap bounds come first, since most are far away."""
+    # What is known of the second text is kept from one comparison to the next.
+    matcher = SequenceMatcher(None, "", text, autojunk=False)
+
+    def likeness(name: str) -> float:
+        matcher.set_seq1(name)
+        if matcher.real_quick_ratio() < _NEAR or matcher.quick_ratio() < _NEAR:
+            return 0.0
+        return matcher.ratio()
+
+    return likeness

@@ -2,36 +2,60 @@
 
 from __future__ import annotations
 
+import socket
 from pathlib import Path
 
 import uvicorn
 from starlette.types import ASGIApp
 
+from ascend_elk.errors import UserError
+
 # Requests at once; more get 503 before their bodies take memory.
 _REQUESTS = 64
 # A code of 10,000 characters, percent-encoded, still fits into the request line.
 _HEAD_BYTES = 128 * 1024
+# Connections that wait while the service starts or is busy.
+_WAITING = 128
 _IDLE_SECONDS = 30
 _STOP_SECONDS = 10
 
 
-def make_server(
-    app: ASGIApp, host: str, port: int, *, certificate: Path | None = None, key: Path | None = None
-) -> uvicorn.Server:
-    """Build the server; ``run()`` serves until ``should_exit`` is set or the process is told to stop.
+def listen(host: str, port: int) -> socket.socket:
+    """Open the socket to serve on.
+
+    Args:
+        host: address of this machine.
+        port: 0 for any free one.
+
+    Raises:
+        UserError: the address is taken, or is none of this machine.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    # With the protocol named, asyncio sends small answers at once; else each waits 40 ms for an ACK.
+    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((host, port))
+        listening.listen(_WAITING)
+    except OSError as error:
+        listening.close()
+        raise UserError(
+            f"cannot listen on {host}:{port}: {error.strerror or error}; choose another address"
+        ) from None
+    return listening
+
+
+def make_server(app: ASGIApp, *, certificate: Path | None = None, key: Path | None = None) -> uvicorn.Server:
+    """Build the server; ``run(sockets=[…])`` serves until ``should_exit`` is set or a signal says stop.
 
     Args:
         app: what answers.
-        host: address to listen on.
-        port: 0 for any free one.
         certificate: PEM chain; with it HTTPS is spoken.
         key: PEM key of the certificate.
     """
     return uvicorn.Server(
         uvicorn.Config(
             app,
-            host=host,
-            port=port,
             lifespan="off",
             # Logs are configured once, for the whole process; the application writes a line for each request.
             log_config=None,

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import socket
-
 from ascend_elk.service import logs
 from ascend_elk.service.api import create_app
 from ascend_elk.service.catalogue import CatalogueHolder
 from ascend_elk.service.health import Health
 from ascend_elk.service.metrics import Metrics
-from ascend_elk.service.server import make_server
+from ascend_elk.service.server import listen, make_server
 
 
 def main() -> None:
@@ -18,9 +16,9 @@ def main() -> None:
     health = Health(silence=None)
     health.become_ready()
     app = create_app(CatalogueHolder(), Metrics(), health)
-    with socket.create_server(("127.0.0.1", 0)) as listening:
+    with listen("127.0.0.1", 0) as listening:
         print(listening.getsockname()[1], flush=True)
-        make_server(app, "127.0.0.1", 0).run(sockets=[listening])
+        make_server(app).run(sockets=[listening])
 
 
 if __name__ == "__main__":
