@@ -10,13 +10,14 @@ from starlette.types import ASGIApp
 
 from ascend_elk.errors import UserError
 
-# Requests at once; more get 503 before their bodies take memory.
-_REQUESTS = 64
+# Connections at once, idle ones too; more get 503 before their bodies take memory. Browsers and probes
+# hold one or two each, and not for long.
+_CONNECTIONS = 256
 # A code of 10,000 characters, percent-encoded, still fits into the request line.
 _HEAD_BYTES = 128 * 1024
 # Connections that wait while the service starts or is busy.
 _WAITING = 128
-_IDLE_SECONDS = 30
+_IDLE_SECONDS = 5
 _STOP_SECONDS = 10
 
 
@@ -51,22 +52,31 @@ def make_server(app: ASGIApp, *, certificate: Path | None = None, key: Path | No
     Args:
         app: what answers.
         certificate: PEM chain; with it HTTPS is spoken.
-        key: PEM key of the certificate.
+        key: PEM key of the certificate, without a password.
+
+    Raises:
+        UserError: certificate or key cannot be used.
     """
-    return uvicorn.Server(
-        uvicorn.Config(
-            app,
-            lifespan="off",
-            # Logs are configured once, for the whole process; the application writes a line for each request.
-            log_config=None,
-            access_log=False,
-            server_header=False,
-            limit_concurrency=_REQUESTS,
-            timeout_keep_alive=_IDLE_SECONDS,
-            timeout_graceful_shutdown=_STOP_SECONDS,
-            h11_max_incomplete_event_size=_HEAD_BYTES,
-            http="h11",
-            ssl_certfile=certificate,
-            ssl_keyfile=key,
-        )
+    config = uvicorn.Config(
+        app,
+        lifespan="off",
+        # Logs are configured once, for the whole process; the application writes a line for each request.
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        limit_concurrency=_CONNECTIONS,
+        timeout_keep_alive=_IDLE_SECONDS,
+        timeout_graceful_shutdown=_STOP_SECONDS,
+        h11_max_incomplete_event_size=_HEAD_BYTES,
+        http="h11",
+        ssl_certfile=certificate,
+        ssl_keyfile=key,
     )
+    try:
+        config.load()
+    except OSError as error:
+        raise UserError(
+            f"cannot speak HTTPS with the certificate {certificate} and the key {key}: "
+            f"{error.strerror or error}; both must be PEM, and belong together"
+        ) from None
+    return uvicorn.Server(config)

@@ -5,22 +5,28 @@ import json
 import re
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from starlette.applications import Starlette
+
+from ascend_elk.errors import UserError
+from ascend_elk.service.server import listen, make_server
+from tests.engines.certificates import make_certificates
 
 HUGE = 100 * 1024 * 1024
 PIECE = b"x" * 65_536
 
 
 class Server:
-    def __init__(self, log: Path) -> None:
+    def __init__(self, log: Path, *arguments: Path) -> None:
         self.log = log
         with log.open("wb") as stderr:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "tests.service.serving"],
+                [sys.executable, "-m", "tests.service.serving", *map(str, arguments)],
                 stdout=subprocess.PIPE,
                 stderr=stderr,
                 cwd=Path(__file__).parents[2],
@@ -38,6 +44,10 @@ class Server:
         assert match is not None
         return int(match.group(1)) * 1024
 
+    def stop(self) -> None:
+        self.process.send_signal(signal.SIGTERM)
+        assert self.process.wait(20) in (0, -signal.SIGTERM)
+
     def get(self, path: str) -> tuple[int, bytes]:
         connection = self.connect()
         connection.request("GET", path)
@@ -49,8 +59,7 @@ class Server:
 def server(tmp_path_factory):
     server = Server(tmp_path_factory.mktemp("service") / "log.ndjson")
     yield server
-    server.process.send_signal(signal.SIGTERM)
-    assert server.process.wait(20) in (0, -signal.SIGTERM)
+    server.stop()
 
 
 def post_huge(server: Server, chunked: bool) -> tuple[int, dict, int]:
@@ -115,3 +124,31 @@ def test_every_line_of_the_log_is_json_with_ecs_names(server):
     lines = [json.loads(line) for line in server.log.read_text().splitlines()]
     assert any(line.get("url", {}).get("path") == "/v1/codes/EI0006" for line in lines)
     assert all({"@timestamp", "log.level", "message", "service"} <= set(line) for line in lines)
+
+
+def test_https_is_spoken_with_a_certificate(tmp_path):
+    files = make_certificates(tmp_path)
+    server = Server(tmp_path / "log.ndjson", files.certificate, files.key)
+    try:
+        trust = ssl.create_default_context(cafile=str(files.ca))
+        connection = http.client.HTTPSConnection("localhost", server.port, timeout=30, context=trust)
+        connection.request("GET", "/healthz")
+        assert connection.getresponse().status == 200
+    finally:
+        server.stop()
+
+
+def test_a_certificate_that_cannot_be_used_is_a_persons_error(tmp_path):
+    (tmp_path / "bad.pem").write_text("no certificate")
+    for name in ("bad.pem", "none.pem"):
+        with pytest.raises(UserError, match=f"cannot speak HTTPS with the certificate .*{name}"):
+            make_server(Starlette(), certificate=tmp_path / name, key=tmp_path / name)
+
+
+def test_an_address_that_is_taken_is_a_persons_error():
+    with listen("127.0.0.1", 0) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(UserError, match=f"cannot listen on 127.0.0.1:{port}: Address already in use"):
+            listen("127.0.0.1", port)
+    with pytest.raises(UserError, match=r"cannot listen on 192\.0\.2\.1:1"):
+        listen("192.0.2.1", 1)
