@@ -6,35 +6,14 @@ read in bounded memory: a record ends at ``MAX_RECORD`` bytes and goes on in the
 
 from __future__ import annotations
 
-import codecs
 import io
-import itertools
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import BinaryIO, Generic, TypeVar
 
-MAX_RECORD = 1 << 20
-_BLOCK = 1 << 20
+from ascend_elk.lines import MAX_RECORD, Opened, decode, line_text, read_lines
 
-Opened = TypeVar("Opened")
 Made = TypeVar("Made")
-
-
-def _replace_each_byte(error: UnicodeError) -> tuple[str, int]:
-    # One replacement character for every byte that is not UTF-8, as Filebeat (Go) writes it.
-    if not isinstance(error, UnicodeDecodeError):
-        raise error
-    return "\ufffd" * (error.end - error.start), error.end
-
-
-_ON_ERROR = "ascend-each-byte"
-codecs.register_error(_ON_ERROR, _replace_each_byte)
-
-
-def decode(raw: bytes) -> str:
-    """Decode UTF-8; each byte that does not fit becomes one U+FFFD."""
-    return raw.decode("utf-8", _ON_ERROR)
 
 
 @dataclass(slots=True)
@@ -58,35 +37,12 @@ class Record(Generic[Opened]):
     split: bool
 
 
-def read_lines(stream: BinaryIO) -> Iterator[tuple[bytes, bytes]]:
-    """Yield lines and their end (a line feed, or nothing); pieces of ``MAX_RECORD`` bytes of longer ones."""
-    rest = b""
-    while block := stream.read(_BLOCK):
-        lines = (rest + block).split(b"\n")
-        rest = lines.pop()
-        for line in lines:
-            if len(line) < MAX_RECORD:
-                yield line, b"\n"
-            else:
-                yield from _pieces(line)
-        while len(rest) >= MAX_RECORD:
-            yield rest[:MAX_RECORD], b""
-            rest = rest[MAX_RECORD:]
-    if rest:
-        yield rest, b""
-
-
-def _pieces(line: bytes) -> Iterator[tuple[bytes, bytes]]:
-    for start in range(0, len(line), MAX_RECORD):
-        piece = line[start : start + MAX_RECORD]
-        yield piece, b"\n" if start + MAX_RECORD >= len(line) else b""
-
-
 def read_records(
     stream: BinaryIO,
     opens: Callable[[str], Opened | None],
     continues: Callable[[str], bool],
     make: Callable[[bytes, str, int, int, Opened | None, bool], Made],
+    common: Callable[[str, int], tuple[int, Opened] | None] | None = None,
 ) -> Iterator[Made]:
     """Frame a file.
 
@@ -95,6 +51,7 @@ def read_records(
         opens: recognises a line (without its line end) that starts a record.
         continues: tells whether a line that opens nothing belongs to the record before it.
         make: what to make of a record, from the attributes of ``Record`` in order; ``Record`` will do.
+        common: see ``read_lines``.
 
     Yields:
         What ``make`` made; the records' ``raw`` concatenate to the file.
@@ -103,34 +60,22 @@ def read_records(
     first_text = ""
     first_opened: Opened | None = None
     more: list[bytes] = []
-    start = start_line = size = offset = line_number = 0
+    start = start_line = size = 0
     split = False
-    line_end = b"\n"
-    for line, end in read_lines(stream):
-        same_line = not line_end
-        line_end = end
-        if not same_line:
-            line_number += 1
-        whole = line + end
-        for raw in (whole,) if same_line or line.count(b"):") < 2 else _unglue(whole):
-            text = raw.decode("utf-8", _ON_ERROR)
-            if text.endswith("\n"):
-                text = text[:-2] if text.endswith("\r\n") else text[:-1]
-            opened = None if same_line else opens(text)
-            belongs = opened is None and first is not None and (same_line or continues(text))
-            if belongs and size + len(raw) <= MAX_RECORD:
-                more.append(raw)
-                size += len(raw)
-                offset += len(raw)
-                continue
-            if first is not None:
-                if more:
-                    first, first_text = _joined(first, more)
-                    more = []
-                yield make(first, first_text, start, start_line, first_opened, split)
-            first, first_text, first_opened, split = raw, text, opened, belongs
-            start, start_line, size = offset, line_number, len(raw)
-            offset += size
+    for raw, text, opened, number, rest in read_lines(stream, opens, common):
+        belongs = opened is None and first is not None and (rest or continues(text))
+        if belongs and size + len(raw) <= MAX_RECORD:
+            more.append(raw)
+            size += len(raw)
+            continue
+        if first is not None:
+            if more:
+                first, first_text = _joined(first, more)
+                more = []
+            yield make(first, first_text, start, start_line, first_opened, split)
+        start += size
+        first, first_text, first_opened, split = raw, text, opened, belongs
+        start_line, size = number, len(raw)
     if first is not None:
         if more:
             first, first_text = _joined(first, more)
@@ -139,24 +84,7 @@ def read_records(
 
 def _joined(first: bytes, more: list[bytes]) -> tuple[bytes, str]:
     raw = b"".join([first, *more])
-    text = decode(raw)
-    if text.endswith("\n"):
-        text = text[:-2] if text.endswith("\r\n") else text[:-1]
-    return raw, text
-
-
-# Two records on one line, their line feed lost in a race of writers: only this header is unmistakable.
-_GLUED = re.compile(
-    rb"\[[A-Z]{4,8}\] ?[A-Za-z0-9_]{1,32}\(-?[0-9]{1,10},[^(),\n]{0,128}\): ?"
-    rb"[0-9]{4}-[0-9]{2}-[0-9]{2}-[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}\.[0-9]{3}"
-)
-
-
-def _unglue(line: bytes) -> list[bytes]:
-    starts = [match.start() for match in _GLUED.finditer(line)]
-    # What stands before the first header is its prefix.
-    cuts = [0, *starts[1:], len(line)]
-    return [line[begin:end] for begin, end in itertools.pairwise(cuts)]
+    return raw, line_text(raw)
 
 
 def read_matching_records(

@@ -4,7 +4,8 @@ import io
 
 import pytest
 
-from ascend_elk.records import MAX_RECORD, Record, read_lines, read_matching_records, read_records
+from ascend_elk.lines import MAX_RECORD, read_lines
+from ascend_elk.records import Record, read_matching_records, read_records
 
 HEADER = "[INFO] HCCL(1,a):2025-03-02-11:20:31.120.004 "
 
@@ -79,7 +80,7 @@ def test_a_line_without_end_is_read_in_bounded_pieces() -> None:
             self.blocks -= 1
             return b"x" * size if self.blocks > 0 else b""
 
-    assert max(len(line) for line, _ in read_lines(Endless())) <= MAX_RECORD  # type: ignore[arg-type]
+    assert max(len(raw) for raw, *_ in read_lines(Endless(), opens)) <= MAX_RECORD  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("filler", [10, 100_000, 9_000_000])

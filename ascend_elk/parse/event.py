@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 
@@ -32,12 +31,27 @@ def nested(fields: dict[str, Any]) -> dict[str, Any]:
 
     A program writes few different sets of fields, so the shape of each set is worked out once.
     """
-    result: dict[str, Any] = _builder(tuple(fields))(*fields.values())
-    return result
+    return _BUILDERS[tuple(fields)](*fields.values())
 
 
-@lru_cache(maxsize=4096)
-def _builder(names: tuple[str, ...]) -> Callable[..., dict[str, Any]]:
+_Builder = Callable[..., dict[str, Any]]
+
+
+class _Builders(dict[tuple[str, ...], _Builder]):
+    """By the names in order. Asked for every event: the order of use that ``lru_cache`` keeps would cost."""
+
+    def __missing__(self, names: tuple[str, ...]) -> _Builder:
+        if len(self) >= _SHAPES:
+            self.clear()
+        builder = self[names] = _builder(names)
+        return builder
+
+
+_BUILDERS = _Builders()
+_SHAPES = 4096
+
+
+def _builder(names: tuple[str, ...]) -> _Builder:
     tree: dict[str, Any] = {}
     for number, name in enumerate(names):
         *parents, leaf = name.split(".")

@@ -26,15 +26,33 @@ class _Body:
     capture: _Setter
 
 
+_Learned = tuple[dict[str, Any], "tuple[_Body, ...] | None"]
+
+
+class _Heads(dict[str, "_Learned | None"]):
+    """What the heads of lines say, fields and body styles: lines share few, each is worked out once."""
+
+    def __init__(self, learn: Callable[[str], _Learned | None]) -> None:
+        self._learn = learn
+
+    def __missing__(self, head: str) -> _Learned | None:
+        if len(self) > _HEADS:
+            self.clear()
+        learned = self[head] = self._learn(head)
+        return learned
+
+
 @dataclass(frozen=True)
 class Format:
     """A line format, compiled; ``bodies`` by module, ``None`` for modules that no style names.
 
-    ``only_time``: the written time is all that ``match`` captures.
+    ``header``: what stands behind the head, where there are ``heads``. ``only_time``: the written time is all
+    that it captures.
     """
 
     name: str
-    match: _Match
+    header: re.Pattern[str]
+    heads: _Heads | None
     capture: _Setter
     whole: bool
     time: str | None
@@ -42,14 +60,24 @@ class Format:
     level: dict[str, str] | None
     constants: dict[str, Any]
     bodies: dict[str | None, tuple[_Body, ...]]
-    headed: bool
+
+    def opened(self, found: re.Match[str], known: dict[str, Any], bodies: tuple[_Body, ...] | None) -> Opened:
+        """What a match of the header opens."""
+        start = found.start() if self.whole else found.end()
+        if self.only_time:
+            return self, start, None, found[1], known, bodies
+        return self, start, found, None, known, bodies
 
 
 # How a record began, a plain tuple because one is made per line: the format, or None where only a prefix was
-# recognised; the match of the header behind the head that lines of a file share; the fields of prefix and
-# head, with what level and module of the head imply; the body styles to try, where the head told the module.
-Opened = tuple[Format | None, re.Match[str], dict[str, Any], tuple[_Body, ...] | None]
+# recognised; where its message begins; the match of the header, None where ``written``, the time, is all that
+# it captures; the fields of prefix and head, with what level and module of the head imply; the body styles to
+# try, where the head told the module.
+Opened = tuple[
+    "Format | None", int, "re.Match[str] | None", "str | None", dict[str, Any], "tuple[_Body, ...] | None"
+]
 _Open = Callable[[str, int], Opened | None]
+_Common = Callable[[str, int], "tuple[int, Opened] | None"]
 
 
 @dataclass(frozen=True)
@@ -72,8 +100,10 @@ class SourceExecutor:
         self._levels = program.definitions.levels
         self._layers = program.definitions.layers
         self._bodies: dict[tuple[str, str], _Body] = {}
-        formats = [(item.starts, self._open(program, item)) for item in program.formats(source)]
+        self._formats = {item.name: self._format(program, item) for item in program.formats(source)}
+        formats = [(item.starts, self._open(item)) for item in program.formats(source)]
         self._by_first: dict[str, tuple[_Open, ...]] = _by_first_character(formats)
+        self.common = self._most_common(program)
         prefixes = [(item.starts, self._prefix(item)) for item in program.prefixes(source)]
         self._prefixes: dict[str, tuple[_Prefix, ...]] = _by_first_character(prefixes)
         continuation = "|".join(self._grok.to_python(pattern).regex for pattern in source.continuation)
@@ -109,12 +139,11 @@ class SourceExecutor:
         for candidate in self._by_first.get(first) or self._by_first[""]:
             opened = candidate(line, position)
             if opened is not None:
-                line_format, match, known, bodies = opened
-                return line_format, match, fields | known, bodies
-        return None if prefix.needs_header else (None, start, fields, None)
+                line_format, begin, match, written, known, bodies = opened
+                return line_format, begin, match, written, fields | known, bodies
+        return None if prefix.needs_header else (None, position, None, None, fields, None)
 
-    def _open(self, program: Program, item: LineFormat) -> _Open:
-        """Compile the function that recognises a line of one format."""
+    def _format(self, program: Program, item: LineFormat) -> Format:
         # The message is the rest: where it starts is enough, its text need not be captured.
         pattern = self._grok.to_python(item.header.removesuffix("%{REST:message}"))
         bodies: dict[str | None, tuple[_Body, ...]] = {}
@@ -122,9 +151,10 @@ class SourceExecutor:
             for module in (None, *program.modules(item.bodies)):
                 styles = program.bodies(item.bodies, module)
                 bodies[module] = tuple(self._body(item.name, style) for style in styles)
-        compiled = Format(
+        return Format(
             name=item.name,
-            match=pattern.compiled.match,
+            header=pattern.compiled,
+            heads=self._heads(item, bodies) if item.head else None,
             capture=self._capture(pattern.captures),
             whole=item.whole,
             time=item.time,
@@ -132,53 +162,68 @@ class SourceExecutor:
             level=self._levels.spellings[item.level] if item.level else None,
             constants=item.set,
             bodies=bodies,
-            headed=bool(item.head),
         )
-        match = compiled.match
-        if item.head:
-            return self._open_headed(item, compiled)
 
-        def open_line(line: str, start: int) -> Opened | None:
-            found = match(line, start)
-            return None if found is None else (compiled, found, {}, None)
+    def _heads(self, item: LineFormat, bodies: dict[str | None, tuple[_Body, ...]]) -> _Heads:
+        pattern = self._grok.to_python(item.head)
+        match, capture = pattern.compiled.match, self._capture(pattern.captures)
 
-        return open_line
-
-    def _open_headed(self, item: LineFormat, compiled: Format) -> _Open:
-        """The lines of a file share few heads: what one says is worked out once."""
-        head_pattern = self._grok.to_python(item.head)
-        match_head, capture_head = head_pattern.compiled.match, self._capture(head_pattern.captures)
-        match_rest = compiled.match
-        head_end, length = item.head_end, len(item.head_end)
-        known: dict[str, tuple[dict[str, Any], tuple[_Body, ...] | None] | None] = {}
-
-        def learn(head: str) -> tuple[dict[str, Any], tuple[_Body, ...] | None] | None:
-            found = match_head(head, 0)
+        def learn(head: str) -> _Learned | None:
+            found = match(head, 0)
             if found is None or found.end() != len(head):
                 return None
             fields: dict[str, Any] = {}
-            capture_head(fields, found)
+            capture(fields, found)
             self.complete(fields, item.set, None)
-            bodies = compiled.bodies.get(fields.get("ascend.module")) or compiled.bodies.get(None)
-            return fields, bodies
+            return fields, bodies.get(fields.get("ascend.module")) or bodies.get(None)
+
+        return _Heads(learn)
+
+    def _open(self, item: LineFormat) -> _Open:
+        """Compile the function that recognises a line of one format."""
+        compiled = self._formats[item.name]
+        match, heads = compiled.header.match, compiled.heads
+        head_end, length = item.head_end, len(item.head_end)
 
         def open_line(line: str, start: int) -> Opened | None:
+            found = match(line, start)
+            return None if found is None else compiled.opened(found, {}, None)
+
+        def open_headed(line: str, start: int) -> Opened | None:
             end = line.find(head_end, start) + length
-            if end < length:
-                return None
-            head = line[start:end]
-            try:
-                learned = known[head]
-            except KeyError:
-                if len(known) > _HEADS:
-                    known.clear()
-                learned = known[head] = learn(head)
+            learned = heads[line[start:end]] if heads is not None and end >= length else None
             if learned is None:
                 return None
-            found = match_rest(line, end)
-            return None if found is None else (compiled, found, *learned)
+            found = match(line, end)
+            return None if found is None else compiled.opened(found, *learned)
 
-        return open_line
+        return open_line if heads is None else open_headed
+
+    def _most_common(self, program: Program) -> _Common | None:
+        """Recognise whole lines of the source's first format within a text, by one pattern for all."""
+        item = next(iter(program.formats(self.source)), None)
+        if item is None or len(item.starts) != 1 or item.whole:
+            return None
+        compiled = self._formats[item.name]
+        head_end, heads = item.head_end, compiled.heads
+        if heads is None or not compiled.only_time:
+            return None
+        head = f"({re.escape(item.starts)}[^{re.escape(head_end[0])}\n]*{re.escape(head_end)})"
+        match = re.compile(f"{head}{compiled.header.pattern}([^\n]*)\n").match
+
+        def common(text: str, position: int) -> tuple[int, Opened] | None:
+            found = match(text, position)
+            if found is None:
+                return None
+            head, written, rest = found.groups()
+            learned = heads[head]
+            # A second head on the line is for the framing to find.
+            if learned is None or head_end in rest:
+                return None
+            known, bodies = learned
+            return found.end(), (compiled, found.start(3) - position, None, written, known, bodies)
+
+        return common
 
     def complete(
         self, fields: dict[str, Any], constants: dict[str, Any], spellings: dict[str, str] | None

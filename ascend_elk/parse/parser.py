@@ -16,7 +16,7 @@ from ascend_elk.parse.times import Clock
 from ascend_elk.records import read_matching_records, read_records
 
 # A line of 1,023 bytes was cut by the log library (MSG_LENGTH 1024 with the final NUL).
-_CUT_LENGTHS = (1022, 1023)
+_LEAST_CUT, _CUT_LENGTHS = 1022, (1022, 1023)
 # Device clocks start at 1970 until the host sets them.
 _FIRST_YEAR = "2000"
 # Heads of one file that are kept together with what the file says.
@@ -93,7 +93,7 @@ class Parser:
         }
         make = self._event_maker(executor, base, clock)
         if literals is None:
-            return read_records(stream, executor.opens, executor.continues, make)
+            return read_records(stream, executor.opens, executor.continues, make, executor.common)
         find = literals.find_matches_as_indexes
         return read_matching_records(stream, executor.opens, executor.continues, make, find)
 
@@ -104,13 +104,11 @@ class Parser:
         # What the file and a head say together, by the head, which lives as long as its entry here.
         merged: dict[int, tuple[dict[str, Any], dict[str, Any]]] = {}
 
-        def together(known: dict[str, Any]) -> dict[str, Any]:
-            entry = merged.get(id(known))
-            if entry is None:
-                if len(merged) > _MERGED:
-                    merged.clear()
-                entry = merged[id(known)] = (known, {**base, **known})
-            return entry[1].copy()
+        def merge(known: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+            if len(merged) > _MERGED:
+                merged.clear()
+            entry = merged[id(known)] = (known, {**base, **known})
+            return entry
 
         def make(raw: bytes, text: str, offset: int, line: int, opened: Opened | None, split: bool) -> Event:
             tags: list[str] = []
@@ -119,20 +117,14 @@ class Parser:
                 start = 0
                 tags.append("ascend_unparsed")
             else:
-                line_format, match, known, bodies = opened
-                headed = line_format is not None and line_format.headed
-                fields = together(known) if headed else {**base, **known}
-                start = match.end()
+                line_format, start, match, written, known, bodies = opened
+                headed = line_format is not None and line_format.heads is not None
+                fields = (merged.get(id(known)) or merge(known))[1].copy() if headed else {**base, **known}
                 if line_format is None:
                     tags.append("ascend_unparsed")
                 else:
-                    written = None
-                    if line_format.only_time:
-                        written = match[1]
-                    else:
+                    if match is not None:
                         line_format.capture(fields, match)
-                    if line_format.whole:
-                        start = match.start()
                     if not headed:
                         executor.complete(fields, line_format.constants, line_format.level)
                         module = fields.get("ascend.module")
@@ -153,7 +145,7 @@ class Parser:
                             _note_time(written, time, fields, clock, tags)
             fields["message"] = message = text[start:]
             extract(message, fields)
-            if len(raw) >= _CUT_LENGTHS[0] and _cut(raw):
+            if len(raw) >= _LEAST_CUT and _cut(raw):
                 tags.append("ascend_truncated")
             if split:
                 tags.append("ascend_split")
