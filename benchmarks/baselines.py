@@ -7,6 +7,7 @@ identities as the engine; only the judgement differs.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable
 
 from ascend_elk.diagnose import Card, Collector
 from ascend_elk.diagnose.case import Case, Trouble, incident, targets
@@ -167,5 +168,5 @@ def _listed(case: Case, cluster: Cluster) -> list[Card]:
     return []
 
 
-def _cards(members: object) -> list[Card]:
-    return list(dict.fromkeys(member.card for member in members))  # type: ignore[attr-defined]
+def _cards(members: Iterable[Member]) -> list[Card]:
+    return list(dict.fromkeys(member.card for member in members))

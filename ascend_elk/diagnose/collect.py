@@ -286,7 +286,7 @@ class Collector:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Unpickle."""
-        self.__init__()  # type: ignore[misc]
+        self.__init__()  # type: ignore[misc]  # no subclass has another
         self.__dict__.update(state)
 
     def feed(self, events: Iterable[EventLike]) -> Collector:

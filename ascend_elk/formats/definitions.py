@@ -19,7 +19,7 @@ from ascend_elk.formats.grok import GrokLibrary
 try:
     from yaml import CSafeLoader as _Loader
 except ImportError:  # libyaml is not everywhere
-    from yaml import SafeLoader as _Loader  # type: ignore[assignment]
+    from yaml import SafeLoader as _Loader  # type: ignore[assignment]  # the same interface
 
 Fields = dict[str, Any]
 

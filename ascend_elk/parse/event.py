@@ -61,7 +61,7 @@ def _builder(names: tuple[str, ...]) -> _Builder:
         node[leaf] = number
     arguments = ", ".join(f"v{number}" for number in range(len(names)))
     # Only names of the content reach this text, as literals.
-    return eval(f"lambda {arguments}: {_literal(tree)}")  # type: ignore[no-any-return]  # noqa: S307
+    return eval(f"lambda {arguments}: {_literal(tree)}")  # type: ignore[no-any-return]  # noqa: S307 - as said
 
 
 def _literal(node: dict[str, Any]) -> str:

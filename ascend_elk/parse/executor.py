@@ -266,7 +266,7 @@ class SourceExecutor:
             lines.append(f" if {name}: fields[{field!r}] = {_CONVERT[capture.type].format(name)}")
         namespace: dict[str, Any] = {}
         # Half of the time per line goes here; the text holds nothing but names of the content, as literals.
-        exec("\n".join(lines), namespace)  # noqa: S102
+        exec("\n".join(lines), namespace)  # noqa: S102 - as said
         setter: _Setter = namespace["capture"]
         return setter
 

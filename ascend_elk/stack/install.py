@@ -157,7 +157,7 @@ def _target(version: str, asked: str | None) -> Target:
     found = target_for(version)
     if asked is None:
         return found
-    wanted = TARGETS.get(asked) or target_for(asked)  # type: ignore[call-overload]
+    wanted = TARGETS.get(asked) or target_for(asked)  # type: ignore[call-overload]  # any text may be asked
     if wanted.name != found.name:
         raise UserError(
             f"Kibana is version {version}, not {asked}; leave --kibana-version out, or pass another URL"
@@ -296,7 +296,7 @@ def _holder_of(
 ) -> Holder | None:
     place, where, _ = key.split("/", 2)
     if place == "elasticsearch":
-        kind: Literal["role"] = where  # type: ignore[assignment]
+        kind: Literal["role"] = where  # type: ignore[assignment]  # from a key that we wrote
         return ElasticsearchHolder(elasticsearch, kind)
     if kibana is None:
         return None
