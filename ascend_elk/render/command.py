@@ -81,6 +81,13 @@ def render(
     kubernetes_namespace: Annotated[
         str, typer.Option(help="Namespace of the DaemonSet in Kubernetes.")
     ] = "ascend-elk",
+    pod_volumes: Annotated[
+        bool,
+        typer.Option(
+            "--pod-volumes",
+            help="In Kubernetes, also read emptyDir volumes ascend-log; opens all pods' volumes to Filebeat.",
+        ),
+    ] = False,
     force: Annotated[
         bool, typer.Option("--force", help="Write into a directory that holds something else.")
     ] = False,
@@ -100,6 +107,7 @@ def render(
         tuple(target or ()),
         tuple(node_selector or TargetOptions.node_selector),
         kubernetes_namespace,
+        pod_volumes,
     )
     files = render_files(
         RenderOptions(

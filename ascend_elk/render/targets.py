@@ -20,7 +20,7 @@ TARGETS = ("systemd", "compose", "kubernetes", "ansible")
 # The newest of each line that is known to exist
 FILEBEAT_VERSIONS: Mapping[str, str] = {"7.17": "7.17.28", "8": "8.19.4", "9": "9.4.3"}
 # Where the kubelet keeps an emptyDir volume that a pod names ascend-log: what a job writes there is read
-# without a mount of the host in the job.
+# without a mount of the host in the job. The secrets of all pods lie beside it, so it has to be asked for.
 EMPTY_DIR = "/var/lib/kubelet/pods/*/volumes/kubernetes.io~empty-dir/ascend-log"
 _WILDCARD = re.compile(r"[*?\[]")
 _SELECTOR = re.compile(r"([A-Za-z0-9._/-]{1,317})=([A-Za-z0-9._-]{0,63})")
@@ -34,6 +34,7 @@ class TargetOptions:
         targets: names out of ``TARGETS``.
         node_selector: labels of the Ascend nodes in Kubernetes, as ``key=value``.
         kubernetes_namespace: where the DaemonSet goes.
+        pod_volumes: also read the volumes ``ascend-log`` of pods.
 
     Raises:
         UserError: a choice makes no sense.
@@ -42,9 +43,12 @@ class TargetOptions:
     targets: tuple[str, ...] = ()
     node_selector: tuple[str, ...] = ("workerselector=dls-worker-node",)
     kubernetes_namespace: str = "ascend-elk"
+    pod_volumes: bool = False
 
     def __post_init__(self) -> None:
         """Check the choices."""
+        if self.pod_volumes and "kubernetes" not in self.targets:
+            raise UserError("--pod-volumes is for --target kubernetes: pass both, or none")
         for target in self.targets:
             if target not in TARGETS:
                 raise UserError(f"{target!r} is no target; write one of: {', '.join(TARGETS)}")
@@ -62,8 +66,8 @@ class TargetOptions:
 
 
 def with_container_roots(options: RenderOptions, targets: TargetOptions) -> RenderOptions:
-    """Add the log roots of pods where Filebeat is to run in Kubernetes."""
-    if "kubernetes" not in targets.targets or EMPTY_DIR in options.roots:
+    """Add the log roots of pods, where they are to be read."""
+    if not targets.pod_volumes or EMPTY_DIR in options.roots:
         return options
     return replace(options, roots=(*options.roots, EMPTY_DIR))
 

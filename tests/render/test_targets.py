@@ -35,7 +35,7 @@ KINDS = {
 }
 LOGSTASH = RenderOptions(stack="9", consoles=("/data/job/*/train.log",))
 INGEST = RenderOptions(parser="ingest", roots=("/mnt/containers/*/log",))
-ALL = TargetOptions(TARGETS)
+ALL = TargetOptions(TARGETS, pod_volumes=True)
 
 
 def problems(document: dict[str, Any]) -> list[str]:
@@ -200,7 +200,10 @@ def test_the_playbook_holds_to_ansible(tmp_path: Path) -> None:
 def test_without_a_target_nothing_is_added() -> None:
     parts = {name.split("/")[0] for name in render(RenderOptions())}
     assert not parts & set(TARGETS)
-    assert EMPTY_DIR not in " ".join(input_paths(render(RenderOptions(), TargetOptions(("systemd",)))))
+    # What lets Filebeat into the volumes of all pods has to be asked for.
+    plain = render(RenderOptions(), TargetOptions(("kubernetes",)))
+    assert EMPTY_DIR not in " ".join(input_paths(plain))
+    assert "/var/lib/kubelet" not in plain["kubernetes/30-daemonset.yaml"]
 
 
 def test_wrong_targets(run: Run, tmp_path: Path) -> None:
@@ -209,6 +212,7 @@ def test_wrong_targets(run: Run, tmp_path: Path) -> None:
         ("--target", "kubernetes", "--node-selector", "nonsense"),
         ("--target", "kubernetes", "--kubernetes-namespace", "Not_One"),
         ("--target", "kubernetes", "--root", "/*/logs"),
+        ("--target", "systemd", "--pod-volumes"),
     ):
         result = run("render", "--cann", "8.0", "--out", tmp_path / "out", *arguments)
         assert result.code == 2, arguments
