@@ -18,6 +18,7 @@ from ascend_elk.compose.command import stack
 from ascend_elk.doctor.command import doctor
 from ascend_elk.errors import UserError
 from ascend_elk.render.command import render
+from ascend_elk.service.command import enrich
 from ascend_elk.simulate.command import simulate
 from ascend_elk.stack.command import install, uninstall
 
@@ -45,7 +46,7 @@ def _options(
     """Find the Ascend NPU that drags the cluster down."""
 
 
-for command in (diagnose, parse, check, codes, render, install, uninstall, doctor, simulate, demo):
+for command in (diagnose, parse, check, codes, render, install, uninstall, doctor, enrich, simulate, demo):
     app.command()(command)
 
 app.add_typer(stack, name="stack")

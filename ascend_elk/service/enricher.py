@@ -104,7 +104,9 @@ class Enricher:
         self.book.save(self.store)
         self.writer.submit(updates, began)
         self._note_lag(read)
-        return self.collect(everything=False)
+        tally = self.collect(everything=False)
+        tally.looked_at += len(hits)
+        return tally
 
     def collect(self, *, everything: bool) -> Tally:
         """Wait for requests under way: all of them, or those that are too many."""

@@ -8,7 +8,7 @@ it, so what still has to be done is a question to Elasticsearch, not to a memory
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ascend_elk.codes import Catalogue
@@ -157,6 +157,63 @@ def nameless(wanted: Query, hosts: Sequence[str], pids: Sequence[int]) -> Query:
 def since(wanted: Query, start: str) -> Query:
     """Events of a time on, whatever catalogue has seen them."""
     return {"bool": {"filter": [wanted, {"range": {"@timestamp": {"gte": start}}}]}}
+
+
+# Signals of something that failed; slowness and retries alone are judged with what failed near them.
+_FAILED = (
+    "timeout",
+    "hang",
+    "heartbeat",
+    "link",
+    "oom",
+    "aicore",
+    "aicpu",
+    "ecc",
+    "cqe",
+    "sdma",
+    "hardware",
+    "device-lost",
+    "signal",
+)
+_ERROR = 3
+# Levels outside of CANN's order, which diagnosis reads whatever the line says.
+_UNORDERED = ("EVENT", "TRACE", "OPLOG")
+
+
+def trouble(newer_than: str | None) -> Query:
+    """Events that tell of a failure.
+
+    Args:
+        newer_than: taken in, or written, since; ``None``: of all times.
+    """
+    failed = _any({"range": {"event.severity": {"gte": _ERROR}}}, {"terms": {"ascend.signal": list(_FAILED)}})
+    filters = [failed, {"exists": {"field": "@timestamp"}}]
+    if newer_than is not None:
+        filters.append(
+            _any({"range": {INGESTED: {"gte": newer_than}}}, {"range": {"@timestamp": {"gte": newer_than}}})
+        )
+    return {"bool": {"filter": filters, "must_not": [{"term": {"ascend.error.severity": "info"}}]}}
+
+
+def telling(signs: Signs, start: str, end: str, labels: Mapping[str, str | None]) -> Query:
+    """Events of a time that diagnosis reads: what a reader of the files would pass on.
+
+    Args:
+        signs: that diagnosis knows.
+        start: ISO 8601.
+        end: ISO 8601.
+        labels: fields that have these values, or are absent where the value is ``None``.
+    """
+    wanted = _any(
+        {"range": {"event.severity": {"gte": WARNING}}},
+        {"terms": {"log.level": list(_UNORDERED)}},
+        *({"exists": {"field": name}} for name in _TELLING),
+        *(phrase for sign in signs.signs for phrase in _phrases(sign.contains)),
+    )
+    filters: list[Query] = [wanted, {"range": {"@timestamp": {"gte": start, "lte": end}}}]
+    filters += [{"term": {name: value}} for name, value in labels.items() if value is not None]
+    absent: list[Query] = [{"exists": {"field": name}} for name, value in labels.items() if value is None]
+    return {"bool": {"filter": filters, "must_not": absent}}
 
 
 def _any(*queries: Query) -> Query:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ascend_elk.errors import UserError
 
-DEFAULT_LISTEN = "127.0.0.1:9620"
+_EXAMPLE = "127.0.0.1:9620"
 _MAX_BATCH = 10_000
 
 
@@ -82,7 +82,7 @@ def read_listen(text: str) -> tuple[str, int]:
     """
     host, _, port = text.rpartition(":")
     if not host or not port.isdigit() or int(port) > 0xFFFF:
-        raise UserError(f"{text!r} is no address to listen on; write for example {DEFAULT_LISTEN}")
+        raise UserError(f"{text!r} is no address to listen on; write for example {_EXAMPLE}")
     return host.strip("[]"), int(port)
 
 

@@ -122,7 +122,7 @@ class Worker:
                 # What was written last must be seen by the looks that follow.
                 self._store.refresh(self.names.streams)
                 self._backfill(_SETTLED)
-                complete = clean and (total.written == before or not self._left())
+                complete = clean and (total.written == before or not self.left())
                 return True
 
             while not self._stop.is_set() and not complete:
@@ -280,18 +280,22 @@ class Worker:
                 self._health.beat()
                 self.enricher.learn(page)
                 yield True
+                if self._stop.is_set():
+                    return
             query = self.enricher.todo(latest=self._latest)
             for page in point.pages(query, self._settings.batch, part=part):
                 tally = self._page(page)
                 note(tally)
                 yield not tally.busy
+                if self._stop.is_set():
+                    break
             tally = self.enricher.collect(everything=True)
             note(tally)
             yield point.complete and not tally.busy
 
-    def _left(self) -> bool:
-        """Whether a fresh look finds events that are not enriched, but for those set aside."""
-        return self._store.count(self.names.streams, self.enricher.todo(latest=self._latest)) > 0
+    def left(self) -> int:
+        """How many events are not enriched, but for those set aside."""
+        return self._store.count(self.names.streams, self.enricher.todo(latest=self._latest))
 
     def _backfill(self, settled: float) -> None:
         """Give events their card that were enriched before it was known.

@@ -22,10 +22,16 @@ _log = logging.getLogger(__name__)
 
 MAX_ASIDE = 1_000
 """Documents that are set aside at most; the oldest are tried again beyond that."""
+_ASIDE_SECONDS = 3_600.0
 _OWN = 100_000
 _BLOCKED_SECONDS = 60.0
 _REQUEST_BYTES = 8 << 20
-_BUSY = {HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE}
+_BUSY = {
+    HTTPStatus.TOO_MANY_REQUESTS,
+    HTTPStatus.BAD_GATEWAY,
+    HTTPStatus.SERVICE_UNAVAILABLE,
+    HTTPStatus.GATEWAY_TIMEOUT,
+}
 _TOO_LARGE = {HTTPStatus.REQUEST_ENTITY_TOO_LARGE, HTTPStatus.BAD_REQUEST}
 
 
@@ -68,6 +74,7 @@ class Tally:
         conflicts: the document had changed underneath: it is read again.
         busy: Elasticsearch had no room: they are tried again.
         refused: set aside, or their index is.
+        looked_at: events read, whether or not they gain anything.
     """
 
     written: int = 0
@@ -75,8 +82,11 @@ class Tally:
     busy: int = 0
     refused: int = 0
 
+    looked_at: int = 0
+
     def add(self, other: Tally) -> None:
         """Add another's."""
+        self.looked_at += other.looked_at
         self.written += other.written
         self.conflicts += other.conflicts
         self.busy += other.busy
@@ -103,7 +113,8 @@ class Writer:
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="writer")
         self._under_way: list[tuple[Future[list[Written]], Sequence[Update], float]] = []
         self._own: dict[tuple[str, str], int] = {}
-        self._aside: dict[str, None] = {}
+        # Document → when it is tried again; the oldest first.
+        self._aside: dict[str, float] = {}
         self._blocked: dict[str, float] = {}
 
     # ------------------------------------------------------------ what is not read again
@@ -112,6 +123,7 @@ class Writer:
         """Queries of what is left out for now."""
         now = time.monotonic()
         self._blocked = {index: end for index, end in self._blocked.items() if end > now}
+        self._aside = {name: end for name, end in self._aside.items() if end > now}
         queries: list[Query] = []
         if self._blocked:
             queries.append({"terms": {"_index": list(self._blocked)}})
@@ -141,14 +153,14 @@ class Writer:
             "_source": ["id"],
         }
         for found in reversed(store.search(self._rejected, body)):
-            self._aside[found.source["id"]] = None
+            self._aside[found.source["id"]] = time.monotonic() + _ASIDE_SECONDS
 
     def put_aside(self, store: Store, index: str, name: str, kind: str, reason: str, catalogue: str) -> None:
         """Note a document that cannot be written, so that it stops nothing else."""
         self._metrics.rejected.labels(reason=kind).inc()
         _log.warning("event %s of %s is set aside: %s: %s", name, index, kind, reason)
         self._aside.pop(name, None)
-        self._aside[name] = None
+        self._aside[name] = time.monotonic() + _ASIDE_SECONDS
         while len(self._aside) > MAX_ASIDE:
             del self._aside[next(iter(self._aside))]
         note = {
@@ -246,7 +258,7 @@ class Writer:
                 self._block(update.index, result.reason)
             elif result.status == HTTPStatus.NOT_FOUND:
                 pass  # Deleted since.
-            elif result.status in _BUSY or result.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+            elif result.status in _BUSY:
                 tally.busy += 1
             else:
                 tally.refused += 1
