@@ -28,9 +28,13 @@ _OURS = tuple(
 
 
 def flat(document: Mapping[str, Any]) -> Fields:
-    """Dotted names for nested objects; fields without a value are left out."""
+    """Dotted names for nested objects; fields without a value are left out, the message is text."""
     found: Fields = {}
     _flatten(document, "", found)
+    message = found.get("message")
+    if isinstance(message, str) and not message.isascii():
+        # Half of a surrogate pair is no text for those who look for something in it.
+        found["message"] = message.encode("utf-8", "replace").decode()
     return found
 
 

@@ -18,6 +18,7 @@ import typer
 from ascend_elk.errors import UserError
 
 if TYPE_CHECKING:
+    from ascend_elk.service.incidents import Watcher
     from ascend_elk.service.worker import Worker
     from ascend_elk.service.writing import Tally
 
@@ -63,6 +64,15 @@ def enrich(
             help="Address of the HTTP interface. Beyond loopback a token in ASCEND_ELK_TOKEN is required.",
         ),
     ] = "127.0.0.1:9620",
+    certificate: Annotated[
+        Path | None,
+        typer.Option(
+            envvar="ASCEND_ELK_CERTIFICATE", help="PEM chain with which the HTTP interface speaks HTTPS."
+        ),
+    ] = None,
+    key: Annotated[
+        Path | None, typer.Option(envvar="ASCEND_ELK_CERTIFICATE_KEY", help="PEM key of the certificate.")
+    ] = None,
     batch: Annotated[
         int, typer.Option(envvar="ASCEND_ELK_BATCH", help="Events read and written at a time.")
     ] = 1_000,
@@ -115,6 +125,9 @@ def enrich(
         max_body=max_body,
         codes=tuple(codes or ()),
     )
+    for path in filter(None, (certificate, key)):
+        if not path.is_file():
+            raise UserError(f"there is no file {path}; --certificate and --key name PEM files")
     start = read_since(since) if since is not None else None
     logs.configure(json_logs)
     logs.hide(settings.api_key)
@@ -130,11 +143,11 @@ def enrich(
     worker = Worker(settings, connect, holder, metrics, health, stop)
     if once:
         watcher = Watcher(connect, worker.names, holder, metrics, stop) if settings.incidents else None
-        _once(worker, start, watcher.look if watcher else lambda: None)
+        _once(worker, start, watcher)
         return
     assert settings.listen is not None  # noqa: S101 - set unless once
     app = create_app(holder, metrics, health, settings.token, settings.max_body)
-    with serving(app, settings.listen):
+    with serving(app, settings.listen, certificate, key):
         watching = (
             Watcher(connect, worker.names, holder, metrics, stop).running()
             if settings.incidents
@@ -151,18 +164,19 @@ def read_since(text: str, now: datetime | None = None) -> str:
         UserError: it is none of these.
     """
     ago = _AGO.fullmatch(text)
-    if ago is not None:
-        moment = (now or datetime.now(timezone.utc)) - timedelta(**{_UNITS[ago[2]]: int(ago[1])})
-    else:
-        try:
+    try:
+        if ago is not None:
+            moment = (now or datetime.now(timezone.utc)) - timedelta(**{_UNITS[ago[2]]: int(ago[1])})
+        else:
             moment = datetime.fromisoformat(text.replace("Z", "+00:00"))
-        except ValueError:
-            raise UserError(
-                f"{text!r} is no time; write for example 2026-11-01, 2026-11-01T08:00:00Z, 12h or 30d"
-            ) from None
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=timezone.utc)
-    return moment.astimezone(timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        if moment.tzinfo is None:
+            moment = moment.replace(tzinfo=timezone.utc)
+        moment = moment.astimezone(timezone.utc)
+    except (ValueError, OverflowError):
+        raise UserError(
+            f"{text!r} is no time; write for example 2026-11-01, 2026-11-01T08:00:00Z, 12h or 30d"
+        ) from None
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _check(store: object) -> None:
@@ -187,7 +201,7 @@ def _stop_on_signals(stop: threading.Event) -> None:
         signal.signal(number, ask)
 
 
-def _once(worker: Worker, since: str | None, judge: Callable[[], object]) -> None:
+def _once(worker: Worker, since: str | None, watcher: Watcher | None) -> None:
     """Enrich what is there, with a bar for people, then judge it."""
     from rich.console import Console
 
@@ -197,9 +211,11 @@ def _once(worker: Worker, since: str | None, judge: Callable[[], object]) -> Non
         else:
             set_total(worker.left)
         total = worker.catch_up(advance, since=since)
-    judge()
     out = Console(highlight=False, soft_wrap=True)
     out.print(f"{total.written:,} events enriched")
+    if watcher is not None and not worker.stopped:
+        written = watcher.look() + watcher.look_at_pace()
+        out.print(f"{written:,} incidents written")
     if total.refused:
         out.print(
             f"{total.refused:,} could not be written; {worker.names.rejected} and the log above say why",

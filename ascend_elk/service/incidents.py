@@ -36,6 +36,8 @@ _NEWS = 86_400.0
 """Seconds back in which trouble is looked for; older windows have been judged."""
 _BEFORE, _AFTER = 3_600.0, 600.0
 """Seconds around a window that are read: entries of collectives, hardware events just before."""
+_PACE, _PACE_EVERY = 1_800.0, 600.0
+"""Seconds of a job's run by which slow cards are told, and between two such looks."""
 _LEASE = 60.0
 _MAX_EVENTS = 1_000_000
 _MAX_JOBS = 8
@@ -92,6 +94,7 @@ class Watcher:
         self._book = ProcessBook(names.processes)
         # Window → failures in it when it was judged, and when it may be judged again.
         self._judged: dict[tuple[str | None, str | None, float], tuple[int, float]] = {}
+        self._paced = float("-inf")
 
     @contextmanager
     def running(self) -> Iterator[None]:
@@ -109,6 +112,9 @@ class Watcher:
             try:
                 if self._leads():
                     self.look(newer_than=iso(time.time() - _NEWS))
+                    if time.monotonic() - self._paced >= _PACE_EVERY:
+                        self._paced = time.monotonic()
+                        self.look_at_pace(newer_than=iso(time.time() - _PACE))
                 backoff.reset()
             except (BusyError, ApiError, UserError) as error:
                 _log.warning("incidents: %s", error)
@@ -128,7 +134,7 @@ class Watcher:
         """
         written = 0
         self._store.create_index(self._names.incidents, _index())
-        found = windows(self._counts(newer_than))
+        found = windows(self._counts(queries.trouble(newer_than)))
         for window in found:
             if self._stop.is_set():
                 break
@@ -145,6 +151,30 @@ class Watcher:
         self._judged = {key: value for key, value in self._judged.items() if key in current}
         return written
 
+    def look_at_pace(self, *, newer_than: str | None = None) -> int:
+        """Judge jobs that run without trouble: one of their cards may be slow.
+
+        Args:
+            newer_than: by the entries of collective operations since then; ``None``: of all times.
+
+        Returns:
+            Incidents that were written.
+        """
+        self._store.create_index(self._names.incidents, _index())
+        troubled = windows(self._counts(queries.trouble(newer_than)))
+        written = 0
+        for window in windows(self._counts(queries.entries(newer_than))):
+            if self._stop.is_set():
+                break
+            if not any(
+                (other.cluster, other.job) == (window.cluster, window.job)
+                and other.start - _BEFORE <= window.end
+                and other.end + _AFTER >= window.start
+                for other in troubled
+            ):
+                written += self._judge(window, pace=True)
+        return written
+
     # ------------------------------------------------------------ finding trouble
 
     def _leads(self) -> bool:
@@ -156,7 +186,7 @@ class Watcher:
         lease = {"kind": "lease", "holder": self._name, "until": now + _LEASE, "@timestamp": iso(now)}
         return self._store.put(self._names.state, "incidents", lease, known)
 
-    def _counts(self, newer_than: str | None) -> Iterator[Count]:
+    def _counts(self, query: Document) -> Iterator[Count]:
         sources = [
             {"cluster": {"terms": {"field": "orchestrator.cluster.name", "missing_bucket": True}}},
             {"job": {"terms": {"field": "ascend.job.id", "missing_bucket": True}}},
@@ -168,7 +198,7 @@ class Watcher:
             if after is not None:
                 composite["after"] = after
             answer = self._store.aggregate(
-                self._names.streams, queries.trouble(newer_than), {"counts": {"composite": composite}}
+                self._names.streams, query, {"counts": {"composite": composite}}
             ).get("counts", {})
             for bucket in answer.get("buckets", ()):
                 key = bucket["key"]
@@ -179,8 +209,9 @@ class Watcher:
 
     # ------------------------------------------------------------ judging
 
-    def _judge(self, window: Window) -> int:
-        collector = self._read(window)
+    def _judge(self, window: Window, *, pace: bool = False) -> int:
+        """Diagnose a window; with ``pace`` only what is slow counts."""
+        collector = self._read(window, 0.0 if pace else _BEFORE)
         catalogue = self._holder.current
         earlier = self._earlier(window)
         written: set[str] = set()
@@ -188,6 +219,8 @@ class Watcher:
         for number in range(_MAX_JOBS):
             verdict = conclude(collector, catalogue=catalogue)
             if verdict.kind == "healthy" or not verdict.timeline.lanes:
+                break
+            if pace and verdict.kind != "straggler":
                 break
             # What else went on at that time is an incident only where it is clear.
             if number == 0 or verdict.cards:
@@ -199,7 +232,7 @@ class Watcher:
                 changed += self._put(name, document)
             if not set_aside(verdict, collector):
                 break
-        for old in earlier:
+        for old in () if pace else earlier:
             if old.id not in written and old.source["ascend"]["incident"]["kind"] != "healthy":
                 # More lines have shown that it was none.
                 old.source["ascend"]["incident"]["kind"] = "healthy"
@@ -207,11 +240,11 @@ class Watcher:
         self._metrics.incidents.inc(changed)
         return changed
 
-    def _read(self, window: Window) -> Collector:
-        """Collect what diagnosis needs of a window."""
+    def _read(self, window: Window, before: float) -> Collector:
+        """Collect what diagnosis needs of a window, and of some seconds before."""
         collector = Collector()
         labels = {"orchestrator.cluster.name": window.cluster, "ascend.job.id": window.job}
-        query = queries.telling(load_signs(), iso(window.start - _BEFORE), iso(window.end + _AFTER), labels)
+        query = queries.telling(load_signs(), iso(window.start - before), iso(window.end + _AFTER), labels)
         with Point(self._store, self._names.streams) as point:
             for page in point.pages(query, _PAGE, fields=_FIELDS, sort=_SORT):
                 for hit in page:

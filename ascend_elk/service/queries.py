@@ -133,7 +133,7 @@ def todo(
 
 
 def nameless(wanted: Query, hosts: Sequence[str], pids: Sequence[int]) -> Query:
-    """Events of some processes that lack their card or their rank."""
+    """Enriched events of some processes that lack their card or their rank."""
     complete: Query = {
         "bool": {
             "filter": [
@@ -146,6 +146,7 @@ def nameless(wanted: Query, hosts: Sequence[str], pids: Sequence[int]) -> Query:
         "bool": {
             "filter": [
                 wanted,
+                {"exists": {"field": MARK}},
                 {"terms": {"host.name": list(hosts)}},
                 {"terms": {"process.pid": list(pids)}},
             ],
@@ -193,6 +194,14 @@ def trouble(newer_than: str | None) -> Query:
             _any({"range": {INGESTED: {"gte": newer_than}}}, {"range": {"@timestamp": {"gte": newer_than}}})
         )
     return {"bool": {"filter": filters, "must_not": [{"term": {"ascend.error.severity": "info"}}]}}
+
+
+def entries(newer_than: str | None) -> Query:
+    """Entries of collective operations, by which slow cards are told; times as in ``trouble``."""
+    filters: list[Query] = [{"exists": {"field": "ascend.hccl.op"}}, {"exists": {"field": "@timestamp"}}]
+    if newer_than is not None:
+        filters.append({"range": {"@timestamp": {"gte": newer_than}}})
+    return {"bool": {"filter": filters}}
 
 
 def telling(signs: Signs, start: str, end: str, labels: Mapping[str, str | None]) -> Query:

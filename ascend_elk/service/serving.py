@@ -6,46 +6,51 @@ import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from pathlib import Path
 
-import uvicorn
+from starlette.types import ASGIApp
 
 from ascend_elk.errors import UserError
+from ascend_elk.service.server import make_server
 
-_STOP_SECONDS = 5
+_STOP_SECONDS = 12
 
 
 @contextmanager
-def serving(app: Any, address: tuple[str, int]) -> Iterator[tuple[str, int]]:
-    """Serve an ASGI application; gives the address that it listens on.
+def serving(
+    app: ASGIApp, address: tuple[str, int], certificate: Path | None = None, key: Path | None = None
+) -> Iterator[int]:
+    """Serve an ASGI application; gives the port that it listens on.
+
+    Args:
+        app: what answers.
+        address: to listen on; port 0 for any free one.
+        certificate: PEM chain; with it HTTPS is spoken.
+        key: PEM key of the certificate.
 
     Raises:
-        UserError: the address is taken, or is none of this machine.
+        UserError: the address is taken, or is none of this machine; the certificate cannot be used.
     """
     host, port = address
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM)
+    server = make_server(app, host, port, certificate=certificate, key=key)
+    try:
+        server.config.load()
+    except OSError as error:
+        raise UserError(f"the certificate {certificate} and its key {key} cannot be used: {error}") from None
+    listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((host, port))
     except OSError as error:
         listener.close()
         raise UserError(
-            f"cannot listen on {host}:{port}: {error.strerror}; choose another --listen"
+            f"cannot listen on {host}:{port}: {error.strerror or error}; choose another --listen"
         ) from None
-    config = uvicorn.Config(
-        app,
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        timeout_graceful_shutdown=_STOP_SECONDS,
-    )
-    server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, name="http", daemon=True)
     thread.start()
     try:
-        yield listener.getsockname()[:2]
+        yield int(listener.getsockname()[1])
     finally:
         server.should_exit = True
-        thread.join(_STOP_SECONDS + 1)
+        thread.join(_STOP_SECONDS)
         listener.close()

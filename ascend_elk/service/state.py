@@ -17,6 +17,7 @@ MAPPINGS: dict[str, Any] = {
     "properties": {
         "@timestamp": {"type": "date"},
         "kind": {"type": "keyword"},
+        "catalogue": {"type": "keyword"},
     },
 }
 
@@ -39,6 +40,7 @@ class State:
         self._name = f"service-{uuid.uuid4()}"
         self._beaten = float("-inf")
         self._part = (0, 1)
+        self._catalogue: str | None = None
 
     # ------------------------------------------------------------ the catalogue in force
 
@@ -59,22 +61,23 @@ class State:
 
     # ------------------------------------------------------------ sharing the work
 
-    def share(self, store: Store) -> tuple[int, int]:
-        """This service's part of the work: number and count of the services that live.
+    def share(self, store: Store, catalogue: str) -> tuple[int, int]:
+        """This service's part of the work: number and count of the services that live, with this catalogue.
 
         Who counts wrongly for a moment does work that is another's too; the condition on every write keeps
         that harmless.
         """
         now = time.monotonic()
-        if now - self._beaten < _BEAT:
+        if now - self._beaten < _BEAT and catalogue == self._catalogue:
             return self._part
-        self._beaten = now
-        alive = {"@timestamp": iso(time.time()), "kind": "service"}
+        self._beaten, self._catalogue = now, catalogue
+        alive = {"@timestamp": iso(time.time()), "kind": "service", "catalogue": catalogue}
         store.call("PUT", f"/{self.index}/_doc/{self._name}", alive)
         query = {
             "bool": {
                 "filter": [
                     {"term": {"kind": "service"}},
+                    {"term": {"catalogue": catalogue}},
                     {"range": {"@timestamp": {"gte": iso(time.time() - _SILENT)}}},
                 ]
             }

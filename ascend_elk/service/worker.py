@@ -135,6 +135,11 @@ class Worker:
         self._prepare()
         history.turn(_NEVER, note)
 
+    @property
+    def stopped(self) -> bool:
+        """Whether someone wants it to end."""
+        return self._stop.is_set()
+
     def history(self, since: str) -> History:
         """The run over history from a time on."""
         return History(self.enricher, self._state, since, self._stop)
@@ -239,7 +244,7 @@ class Worker:
         tally = Tally()
         found = False
         with Point(self._store, self.names.streams) as point:
-            for page in point.pages(query, self._settings.batch, part=self._state.share(self._store)):
+            for page in point.pages(query, self._settings.batch, part=self._share()):
                 found = True
                 tally.add(self._page(page))
                 if self._stop.is_set():
@@ -258,7 +263,7 @@ class Worker:
     def _turn_of_sweep(self) -> bool:
         """Go on with the look at everything, for a while; returns whether it goes on."""
         if self._sweep is None:
-            self._sweep = self._swept(lambda _: None)
+            self._sweep = self._swept(lambda _: None, self._share())
         end = time.monotonic() + _TURN
         for _ in self._sweep:
             if time.monotonic() >= end or self._stop.is_set():
@@ -268,12 +273,14 @@ class Worker:
         self._next_sweep = time.monotonic() + self._settings.sweep
         return False
 
-    def _swept(self, note: Callable[[Tally], None]) -> Iterator[bool]:
+    def _share(self) -> tuple[int, int]:
+        return self._state.share(self._store, self.enricher.catalogue.version)
+
+    def _swept(self, note: Callable[[Tally], None], part: tuple[int, int] = (0, 1)) -> Iterator[bool]:
         """Enrich everything that lacks the mark; tells after each page whether it went well.
 
         What tells of processes is read first, so that events are written once, with their card.
         """
-        part = self._state.share(self._store)
         with Point(self._store, self.names.streams) as point:
             teaching = self.enricher.todo(latest=self._latest, of=self.enricher.teaching)
             for page in point.pages(teaching, self._settings.batch, fields=FIELDS):

@@ -218,7 +218,7 @@ class Service:
             assert not thread.is_alive()
 
 
-def until(condition: Callable[[], Any], seconds: float = 30, what: str = "it") -> Any:
+def until(condition: Callable[[], Any], seconds: float = 120, what: str = "it") -> Any:
     """Wait for something."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:

@@ -36,10 +36,10 @@ def test_windows_end_where_trouble_pauses() -> None:
     assert windows([]) == []
 
 
-def simulated(directory: Path, scenario: str) -> tuple[list[Fields], Verdict]:
+def simulated(directory: Path, scenario: str, steps: int = 6) -> tuple[list[Fields], Verdict]:
     """The events of a simulated job, parsed and no more, and the verdict on its files."""
     version = Version.parse("8.0")
-    simulate(directory, scenario, hosts=2, devices=4, cann=version, seed=5, steps=6)
+    simulate(directory, scenario, hosts=2, devices=4, cann=version, seed=5, steps=steps)
     logs = open_logs([directory], "8.0", timezone.utc)
     events = []
     for event in logs.reader.events(logs.files):
@@ -98,6 +98,19 @@ def test_the_verdict_is_that_on_the_files(site: Site, tmp_path: Path, scenario: 
     # Nothing new: nothing is written.
     assert watching.look() == 0
     assert watcher(site).look() == 0
+
+
+def test_a_slow_card_is_an_incident_without_any_error(site: Site, tmp_path: Path) -> None:
+    events, verdict = simulated(tmp_path, "slow-card-double", steps=30)
+    assert verdict.kind == "straggler"
+    write(site, events)
+    watching = watcher(site)
+    assert watching.look() == 0
+    assert watching.look_at_pace() == 1
+    (document,) = incidents(site)
+    assert document["ascend"]["incident"]["kind"] == "straggler"
+    assert cards(document) == [(card.host, card.device) for card in verdict.cards]
+    assert watching.look_at_pace() == 0
 
 
 def test_every_field_is_one_of_the_mapping(site: Site, tmp_path: Path) -> None:

@@ -69,12 +69,12 @@ def test_elasticsearch_is_killed_during_a_backfill_and_comes_back(site: Site) ->
     done: list[Tally] = []
     thread = threading.Thread(target=lambda: done.append(service.worker.catch_up(progress)), daemon=True)
     thread.start()
-    assert seen.wait(60)
+    assert seen.wait(120)
     site.server.kill()
     until(lambda: not service.health.ready, what="noticing the loss")
     assert service.health.alive
     site.server.start()
-    thread.join(120)
+    thread.join(300)
     assert done
     assert service.health.ready
     assert service.value("elasticsearch_retries_total") > 0
@@ -85,12 +85,12 @@ def test_the_service_is_killed_in_the_middle_of_its_writing(site: Site) -> None:
     site.write([setup(57, 3, 2), *(error(57, number) for number in range(1, 3_000))])
     process = command(site, "--once", "--batch", "20")
     try:
-        until(lambda: marked(site) > 100 or process.poll() is not None, 60)
+        until(lambda: marked(site) > 100 or process.poll() is not None)
     finally:
         process.kill()
     process.wait()
     assert 100 < marked(site) < 3_000
-    output, _ = command(site, "--once").communicate(timeout=120)
+    output, _ = command(site, "--once").communicate(timeout=300)
     assert "events enriched" in output
     check_once(site, 3_000)
     assert all(event["ascend.device.key"] == "worker-0/2" for event in site.events())
@@ -99,9 +99,9 @@ def test_the_service_is_killed_in_the_middle_of_its_writing(site: Site) -> None:
 def test_asked_to_stop_it_finishes_and_says_goodbye(site: Site) -> None:
     site.write([error(57, number) for number in range(200)])
     process = command(site, "--listen", "127.0.0.1:0", "--poll", "0.1")
-    until(lambda: marked(site) == 200 or process.poll() is not None, 60)
+    until(lambda: marked(site) == 200 or process.poll() is not None)
     process.send_signal(signal.SIGTERM)
-    output, _ = process.communicate(timeout=30)
+    output, _ = process.communicate(timeout=120)
     assert process.returncode == 0, output
     check_once(site, 200)
     assert not [one for one in site.documents(site.names.state) if one["kind"] == "service"]
@@ -127,14 +127,14 @@ def test_two_services_that_do_not_know_of_each_other_do_no_harm(site: Site) -> N
     site.write([error(57, number) for number in range(600)])
     services = [site.service(batch=50) for _ in range(2)]
     for service in services:
-        service.worker._state.share = lambda _: (0, 1)  # type: ignore[method-assign]
+        service.worker._state.share = lambda *_: (0, 1)  # type: ignore[method-assign]
     threads = [
         threading.Thread(target=service.worker.catch_up, args=(lambda _: None,)) for service in services
     ]
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join(200)
     check_once(site, 600)
     assert sum(service.value("events_enriched_total") for service in services) == 600
 
@@ -318,7 +318,7 @@ def test_least_privilege(secure_elasticsearch: ElasticsearchServer, namespace: s
         lambda: enricher.search(index=f"other-{namespace}"),
         lambda: enricher.index(index=f"other-{namespace}", document={}),
         lambda: enricher.delete(index=event["_index"], id=event["_id"]),
-        lambda: enricher.delete_by_query(index=site.names.streams, query={"match_all": {}}),
+        lambda: enricher.delete_by_query(index=event["_index"], query={"match_all": {}}),
         lambda: enricher.indices.delete(index=event["_index"]),
         lambda: enricher.indices.delete(index=site.names.state),
         lambda: enricher.indices.put_settings(index=event["_index"], settings={"index.blocks.write": True}),
@@ -330,7 +330,12 @@ def test_least_privilege(secure_elasticsearch: ElasticsearchServer, namespace: s
         lambda: enricher.security.put_user(username="me", password="123456", roles=["superuser"]),
         lambda: enricher.snapshot.get_repository(),
     )
-    for attempt in forbidden:
-        with pytest.raises(ApiError) as refusal:
+    allowed = []
+    for number, attempt in enumerate(forbidden):
+        try:
             attempt()
-        assert refusal.value.status_code == 403
+        except ApiError as refusal:
+            assert refusal.status_code == 403, (number, refusal)
+        else:
+            allowed.append(number)
+    assert allowed == []
