@@ -3,8 +3,8 @@
 Against a real Elasticsearch of ``tests/engines`` with the product's templates, on this machine, one shard:
 
 - *written back*: one service enriches a backlog of WARNING and ERROR lines, from the first look to the last
-  answer; beside it, in the same run, plain bulk updates of the same events with the same fields, that were
-  worked out beforehand: what Elasticsearch itself can take.
+  answer; beside it, in the same run, plain bulk writes of the same documents, worked
+  out beforehand: what Elasticsearch itself can take.
 - *lag*: lines are written at a steady rate, one in ``--share`` of them worth enriching; the time from the
   answer to a line's bulk request until a search finds it enriched.
 """
@@ -62,7 +62,7 @@ def service_rate(site: Site, events: int, **options: Any) -> float:
 
 
 def plain_rate(site: Site, batch: int, threads: int) -> float:
-    """Plain bulk updates per second: the same fields on the same events, nothing read or worked out."""
+    """Plain bulk writes per second, under the same condition: documents worked out beforehand."""
     store = site.connect()
     catalogue = own_catalogue().current
     requests: list[bytes] = []
@@ -100,73 +100,82 @@ def plain_rate(site: Site, batch: int, threads: int) -> float:
     return count / (time.perf_counter() - began)
 
 
+def idle_look(site: Site) -> float:
+    """Seconds that a look for new events takes where all are enriched: the median of ten."""
+    store = site.connect()
+    enricher = site.service().worker.enricher
+    times = []
+    for _ in range(10):
+        began = time.perf_counter()
+        with Point(store, site.names.streams) as point:
+            pages = point.pages(enricher.todo(latest=True, since_ingest="now-10m"), 1_000)
+            if any(pages):
+                raise SystemExit("not all events are enriched")
+        times.append(time.perf_counter() - began)
+    return statistics.median(times)
+
+
 def lag(site: Site, rate: int, seconds: int, share: int) -> list[float]:
     """Seconds from written to found enriched, of each line that is worth it."""
     client = site.server.client
-    sent: dict[str, float] = {}
-    seen: dict[str, float] = {}
-    done = threading.Event()
     index = f"logs-ascend.plog-{site.namespace}"
+    sent: dict[int, float] = {}
+    seen: dict[int, float] = {}
+    finished = threading.Event()
 
     def look() -> None:
-        while not done.is_set() or (len(seen) < len(sent) and time.monotonic() < end + 60):
+        while not finished.is_set() or (len(seen) < len(sent) and time.monotonic() < end + 60):
+            waiting = min(sent.keys() - seen.keys(), default=0)
             query = {
                 "bool": {
                     "filter": [
                         {"exists": {"field": "ascend.error.catalogue"}},
-                        {"range": {"log.offset": {"gte": watermark(sent, seen)}}},
+                        {"range": {"log.offset": {"gte": waiting}}},
                     ]
                 }
             }
-            hits = client.search(index=index, query=query, size=10_000, source=False, sort="log.offset")[
-                "hits"
-            ]["hits"]
+            found = client.search(
+                index=index,
+                query=query,
+                size=10_000,
+                source=False,
+                docvalue_fields=["log.offset"],
+                sort="log.offset",
+            )["hits"]["hits"]
             moment = time.monotonic()
-            for hit in hits:
-                seen.setdefault(hit["_id"], moment)
+            for hit in found:
+                seen.setdefault(hit["fields"]["log.offset"][0], moment)
             time.sleep(0.1)
 
-    offsets: dict[str, int] = {}
-
-    def watermark(sent: dict[str, float], seen: dict[str, float]) -> int:
-        return min((offsets[name] for name in list(sent) if name not in seen), default=0)
-
-    end = time.monotonic() + seconds
     number = 0
     looker = threading.Thread(target=look)
     with site.service(sweep=60.0, poll=1.0).running():
-        looker.start()
-        step = 0.1
         due = time.monotonic()
+        end = due + seconds
+        looker.start()
         while time.monotonic() < end:
             lines: list[Any] = []
-            names = []
-            for _ in range(int(rate * step)):
+            worth = []
+            for _ in range(rate // 10):
                 number += 1
-                worth = number % share == 0
-                event = line(number) if worth else info(100 + number % PROCESSES, number)
+                if number % share == 0:
+                    worth.append(number)
+                event = line(number) if number % share == 0 else info(100 + number % PROCESSES, number)
                 event |= {"event.ingested": now(), "log.offset": number}
-                name = uuid.uuid4().hex
-                if worth:
-                    names.append((name, number))
-                lines += [
-                    {"create": {"_id": name}},
-                    nested({k: v for k, v in event.items() if v is not None}),
-                ]
+                lines += [{"create": {}}, nested({k: v for k, v in event.items() if v is not None})]
             client.bulk(index=index, operations=lines)
             moment = time.monotonic()
-            for name, offset in names:
-                offsets[name] = offset
-                sent[name] = moment
-            due += step
+            sent.update(dict.fromkeys(worth, moment))
+            due += 0.1
             time.sleep(max(0.0, due - time.monotonic()))
-        done.set()
+        took = time.monotonic() - end + seconds
+        finished.set()
         looker.join()
-    missing = len(sent) - len(seen.keys() & sent.keys())
+    missing = sent.keys() - seen.keys()
     if missing:
-        raise SystemExit(f"{missing} of {len(sent)} lines not enriched within a minute")
-    print(f"  {number / seconds:.0f} lines/s written, {len(sent) / seconds:.0f}/s of them worth enriching")
-    return [seen[name] - sent[name] for name in sent]
+        raise SystemExit(f"{len(missing)} of {len(sent)} lines not enriched within a minute")
+    print(f"{number / took:,.0f} lines/s written, {len(sent) / took:,.0f}/s of them worth enriching")
+    return [seen[one] - sent[one] for one in sent]
 
 
 def main() -> None:
@@ -184,7 +193,7 @@ def main() -> None:
     options = parser.parse_args()
     server = ElasticsearchServer(heap="1g")
     console = Console()
-    table = Table("run", "service, events/s", "plain bulk updates/s", "ratio")
+    table = Table("run", "service, events/s", "plain bulk writes/s", "ratio", "idle look, ms")
     try:
         own_catalogue()
         for run in range(options.runs):
@@ -194,7 +203,10 @@ def main() -> None:
             fill(plain_site, options.events)
             rate = service_rate(site, options.events, batch=options.batch, writers=options.writers)
             plain = plain_rate(plain_site, options.batch, options.writers)
-            table.add_row(str(run + 1), f"{rate:,.0f}", f"{plain:,.0f}", f"{rate / plain:.2f}")
+            idle = idle_look(site) * 1_000
+            table.add_row(
+                str(run + 1), f"{rate:,.0f}", f"{plain:,.0f}", f"{rate / plain:.2f}", f"{idle:,.0f}"
+            )
         console.print(table)
         if options.seconds:
             times = sorted(lag(make(server), options.rate, options.seconds, options.share))

@@ -32,7 +32,7 @@ _TELLING = (
 )
 _WORD = re.compile(r"\w+")
 # A text with fewer letters is a phrase of half the log.
-_LETTERS = 8
+_LETTERS = 7
 
 FIELDS: tuple[str, ...] = (
     "@timestamp",

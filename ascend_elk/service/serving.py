@@ -1,8 +1,7 @@
-"""The HTTP interface beside the worker, in a thread of its own."""
+"""The HTTP server beside the worker, in a thread of its own."""
 
 from __future__ import annotations
 
-import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,8 +9,7 @@ from pathlib import Path
 
 from starlette.types import ASGIApp
 
-from ascend_elk.errors import UserError
-from ascend_elk.service.server import make_server
+from ascend_elk.service.server import listen, make_server
 
 _STOP_SECONDS = 12
 
@@ -31,26 +29,13 @@ def serving(
     Raises:
         UserError: the address is taken, or is none of this machine; the certificate cannot be used.
     """
-    host, port = address
-    server = make_server(app, host, port, certificate=certificate, key=key)
-    try:
-        server.config.load()
-    except OSError as error:
-        raise UserError(f"the certificate {certificate} and its key {key} cannot be used: {error}") from None
-    listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listener.bind((host, port))
-    except OSError as error:
-        listener.close()
-        raise UserError(
-            f"cannot listen on {host}:{port}: {error.strerror or error}; choose another --listen"
-        ) from None
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, name="http", daemon=True)
+    server = make_server(app, certificate=certificate, key=key)
+    listening = listen(*address)
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, name="http", daemon=True)
     thread.start()
     try:
-        yield int(listener.getsockname()[1])
+        yield int(listening.getsockname()[1])
     finally:
         server.should_exit = True
         thread.join(_STOP_SECONDS)
-        listener.close()
+        listening.close()

@@ -22,7 +22,7 @@ TEXT = FILE.read_text()
 COMPOSE = yaml.safe_load(TEXT)
 SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
 JOBS = {"set-up", "content", "sample"}
-OURS = JOBS
+OURS = {*JOBS, "enrich"}
 
 
 @pytest.fixture(scope="module")
