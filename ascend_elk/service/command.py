@@ -205,6 +205,8 @@ def _once(worker: Worker, since: str | None, watcher: Watcher | None) -> None:
     """Enrich what is there, with a bar for people, then judge it."""
     from rich.console import Console
 
+    from ascend_elk.service.worker import TROUBLE
+
     with _progress() as (advance, set_total):
         if since is not None:
             set_total(worker.history(since).count)
@@ -214,7 +216,10 @@ def _once(worker: Worker, since: str | None, watcher: Watcher | None) -> None:
     out = Console(highlight=False, soft_wrap=True)
     out.print(f"{total.written:,} events enriched")
     if watcher is not None and not worker.stopped:
-        written = watcher.look() + watcher.look_at_pace()
+        try:
+            written = watcher.look() + watcher.look_at_pace()
+        except TROUBLE as error:
+            raise UserError(f"the incidents are not complete: {error}; run the command again") from None
         out.print(f"{written:,} incidents written")
     if total.refused:
         out.print(

@@ -17,14 +17,14 @@ from ascend_elk.content import content_dir
 from ascend_elk.diagnose import Collector, Verdict, conclude
 from ascend_elk.errors import UserError
 from ascend_elk.interest import load_signs
-from ascend_elk.service import queries
+from ascend_elk.service import queries, state
 from ascend_elk.service.backoff import Backoff
 from ascend_elk.service.catalogue import CatalogueHolder
 from ascend_elk.service.changes import flat
 from ascend_elk.service.metrics import Metrics
 from ascend_elk.service.moments import iso
 from ascend_elk.service.processes import ProcessBook
-from ascend_elk.service.store import BusyError, Document, Names, Point, Store, Stored
+from ascend_elk.service.store import BusyError, Document, Names, Point, Store, Stored, own_index
 from ascend_elk.service.verdicts import communicator_of, incident, set_aside, span
 from ascend_elk.service.windows import INTERVAL, Count, Window, windows
 from ascend_elk.stack.http import ApiError
@@ -179,6 +179,7 @@ class Watcher:
 
     def _leads(self) -> bool:
         """Whether this service is the one that judges; another takes over when it falls silent."""
+        self._store.create_index(self._names.state, own_index(state.MAPPINGS))
         known = self._store.get(self._names.state, "incidents")
         now = time.time()
         if known is not None and known.source.get("holder") != self._name and known.source["until"] > now:

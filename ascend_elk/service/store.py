@@ -328,6 +328,12 @@ class Point:
             body["search_after"] = page[-1].sort
 
 
+def own_index(mappings: Document) -> Document:
+    """Settings and mappings of a small index of the service."""
+    settings = {"index": {"number_of_shards": 1, "auto_expand_replicas": "0-1"}}
+    return {"settings": settings, "mappings": mappings}
+
+
 def _hits(answer: Document) -> list[Stored]:
     return [
         Stored(

@@ -19,7 +19,7 @@ from ascend_elk.service.moments import iso
 from ascend_elk.service.queries import FIELDS
 from ascend_elk.service.settings import Settings
 from ascend_elk.service.state import State
-from ascend_elk.service.store import BusyError, Document, Names, Point, Store, Stored
+from ascend_elk.service.store import BusyError, Document, Names, Point, Store, Stored, own_index
 from ascend_elk.service.writing import Tally
 from ascend_elk.stack.http import ApiError, UnreachableError
 
@@ -152,6 +152,7 @@ class Worker:
         except TROUBLE as error:
             self._metrics.retries.inc()
             self._sweep = None
+            self.enricher.writer.distrust()
             self._prepared = self._prepared and not isinstance(error, ApiError)
             pause = self._backoff.pause()
             self._health.not_ready(str(error))
@@ -208,7 +209,7 @@ class Worker:
             (self.names.processes, processes.MAPPINGS),
             (self.names.rejected, _REJECTED),
         ):
-            self._store.create_index(index, _index(mappings))
+            self._store.create_index(index, own_index(mappings))
         self._state.adopt(self._store, self.enricher.catalogue.version)
         self.enricher.book.refresh(self._store)
         self.enricher.writer.load(self._store, self.enricher.catalogue.version)
@@ -225,25 +226,32 @@ class Worker:
             return
         self._refreshed = now
         self.enricher.book.refresh(self._store)
+
+    def _look_at_catalogue(self) -> bool:
+        """Whether this service's catalogue is the one in force.
+
+        Asked after a point in time was opened: a service that has put another one in force since has written
+        nothing that this point shows, so none undoes the other's work.
+        """
         in_force = self._state.in_force(self._store)
         latest = in_force in (None, self.enricher.catalogue.version)
-        if latest != self._latest:
-            self._latest = latest
-            if not latest:
-                _log.warning(
-                    "another service has put catalogue %s in force; this one, with %s, leaves to it what is "
-                    "enriched already",
-                    in_force,
-                    self.enricher.catalogue.version,
-                )
+        if latest != self._latest and not latest:
+            _log.warning(
+                "another service has put catalogue %s in force; this one, with %s, leaves to it what is "
+                "enriched already",
+                in_force,
+                self.enricher.catalogue.version,
+            )
+        self._latest = latest
+        return latest
 
     def _recent(self) -> Tally:
         """Enrich what has come in since the last look, newest catalogue first."""
         since = iso(time.time() - _RECENT)
-        query = self.enricher.todo(latest=self._latest, since_ingest=since)
         tally = Tally()
         found = False
         with Point(self._store, self.names.streams) as point:
+            query = self.enricher.todo(latest=self._look_at_catalogue(), since_ingest=since)
             for page in point.pages(query, self._settings.batch, part=self._share()):
                 found = True
                 tally.add(self._page(page))
@@ -270,6 +278,7 @@ class Worker:
                 self.enricher.collect(everything=True)
                 return True
         self._sweep = None
+        self.enricher.writer.age()
         self._next_sweep = time.monotonic() + self._settings.sweep
         return False
 
@@ -282,14 +291,15 @@ class Worker:
         What tells of processes is read first, so that events are written once, with their card.
         """
         with Point(self._store, self.names.streams) as point:
-            teaching = self.enricher.todo(latest=self._latest, of=self.enricher.teaching)
+            latest = self._look_at_catalogue()
+            teaching = self.enricher.todo(latest=latest, of=self.enricher.teaching)
             for page in point.pages(teaching, self._settings.batch, fields=FIELDS):
                 self._health.beat()
                 self.enricher.learn(page)
                 yield True
                 if self._stop.is_set():
                     return
-            query = self.enricher.todo(latest=self._latest)
+            query = self.enricher.todo(latest=latest)
             for page in point.pages(query, self._settings.batch, part=part):
                 tally = self._page(page)
                 note(tally)
@@ -336,8 +346,3 @@ _REJECTED: Document = {
         "catalogue": {"type": "keyword"},
     },
 }
-
-
-def _index(mappings: Document) -> Document:
-    settings = {"index": {"number_of_shards": 1, "auto_expand_replicas": "0-1"}}
-    return {"settings": settings, "mappings": mappings}

@@ -113,6 +113,7 @@ class Writer:
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="writer")
         self._under_way: list[tuple[Future[list[Written]], Sequence[Update], float]] = []
         self._own: dict[tuple[str, str], int] = {}
+        self._older: dict[tuple[str, str], int] = {}
         # Document → when it is tried again; the oldest first.
         self._aside: dict[str, float] = {}
         self._blocked: dict[str, float] = {}
@@ -131,14 +132,18 @@ class Writer:
             queries.append({"ids": {"values": list(self._aside)}})
         return queries
 
-    @property
-    def blocked(self) -> bool:
-        """Whether an index takes no writes at the moment."""
-        return bool(self._blocked)
-
     def is_stale(self, index: str, name: str, version: tuple[int, int]) -> bool:
         """Whether a search has returned a document as it was before this service wrote it."""
-        return self._own.get((index, name), -1) >= version[0]
+        key = (index, name)
+        return self._own.get(key, -1) >= version[0] or self._older.get(key, -1) >= version[0]
+
+    def age(self) -> None:
+        """Some time has passed: searches see what was written before the time before."""
+        self._older, self._own = self._own, {}
+
+    def distrust(self) -> None:
+        """Elasticsearch was away: what it holds now counts, not what it said."""
+        self._older, self._own = {}, {}
 
     def forget(self) -> None:
         """Try again what was set aside: the catalogue has changed."""
@@ -268,9 +273,7 @@ class Writer:
         self._metrics.conflicts.inc(tally.conflicts)
         self._metrics.retries.inc(tally.busy)
         if len(self._own) > _OWN:
-            # The oldest half: by now searches see what was written then.
-            for key in list(self._own)[: _OWN // 2]:
-                del self._own[key]
+            self.age()
         return tally
 
     def _block(self, index: str, reason: str) -> None:
