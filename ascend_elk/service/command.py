@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import signal
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from ascend_elk.service.worker import Worker
     from ascend_elk.service.writing import Tally
 
+_log = logging.getLogger(__name__)
 _AGO = re.compile(r"(\d{1,6})([mhd])")
 _UNITS = {"m": "minutes", "h": "hours", "d": "days"}
 
@@ -147,7 +149,15 @@ def enrich(
         return
     assert settings.listen is not None  # noqa: S101 - set unless once
     app = create_app(holder, metrics, health, settings.token, settings.max_body)
-    with serving(app, settings.listen, certificate, key):
+    with serving(app, settings.listen, certificate, key) as port:
+        _log.info(
+            "enriching %s of %s with catalogue %s; HTTP on %s port %d",
+            worker.names.streams,
+            elasticsearch,
+            holder.current.version,
+            settings.listen[0],
+            port,
+        )
         watching = (
             Watcher(connect, worker.names, holder, metrics, stop).running()
             if settings.incidents

@@ -92,6 +92,8 @@ class State:
 
     def leave(self, store: Store) -> None:
         """Tell the others that this service ends."""
+        if self._catalogue is None:
+            return  # It never said that it lives.
         store.call("DELETE", f"/{self.index}/_doc/{self._name}")
 
     # ------------------------------------------------------------ history
