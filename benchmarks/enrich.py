@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import statistics
+import sys
 import threading
 import time
 import uuid
@@ -158,6 +159,7 @@ def lag(site: Site, rate: int, seconds: int, share: int) -> list[float]:
             time.sleep(0.1)
 
     number = 0
+    site.write([info(1, 0)])
     looker = threading.Thread(target=look)
     with site.service(sweep=60.0, poll=1.0).running():
         due = time.monotonic()
@@ -202,14 +204,14 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=2)
     options = parser.parse_args()
     server = ElasticsearchServer(heap="1g")
-    console = Console()
+    console = Console(width=None if sys.stdout.isatty() else 140)
     table = Table(
         "run",
         "service, events/s",
         "plain bulk writes/s",
         "ratio",
-        "CPU µs/event: service",
-        "Elasticsearch",
+        "service, CPU µs/event",
+        "Elasticsearch, CPU µs/event",
         "idle look, ms",
     )
     try:
@@ -233,7 +235,8 @@ def main() -> None:
                 f"{other:,.0f}",
                 f"{idle:,.0f}",
             )
-        console.print(table)
+        if options.runs:
+            console.print(table)
         if options.seconds:
             times = sorted(lag(make(server), options.rate, options.seconds, options.share))
             console.print(
