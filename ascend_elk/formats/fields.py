@@ -15,7 +15,15 @@ KEYWORD_LIMIT = 256
 
 
 class EventField(BaseModel):
-    """A field; type ``stored`` is kept but not searched."""
+    """A field.
+
+    Attributes:
+        name: dotted.
+        type: of Elasticsearch; ``stored`` is kept but not searched.
+        meaning: for people.
+        limit: characters up to which a keyword is searched.
+        indexed: whether searches go by an index; else values are sorted and shown, and searched one by one.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -33,6 +41,7 @@ class EventField(BaseModel):
     ]
     meaning: str
     limit: int = KEYWORD_LIMIT
+    indexed: bool = True
 
 
 @lru_cache(maxsize=1)

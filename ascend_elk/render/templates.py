@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ascend_elk.formats.fields import EventField, load_fields
-from ascend_elk.render.options import RenderOptions
+from ascend_elk.render.options import STACKS, RenderOptions
 
 NAME = "ascend-elk"
 PATTERN = "logs-ascend.*-*"
@@ -14,6 +14,8 @@ Document = dict[str, Any]
 # Above the built-in template of logs-*-*, which has 100
 _PRIORITY = 250
 _META = {"managed_by": "ascend-elk"}
+# What is alike lies side by side: the lines of a process, of these those that one place in CANN wrote.
+_SORT = ["host.name", "log.file.path", "log.origin.file.name", "log.origin.file.line", "@timestamp"]
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,7 @@ def render_templates(options: RenderOptions) -> Templates:
             # A value that does not fit its field costs the field, not the event.
             "mapping": {"ignore_malformed": True, "total_fields": {"limit": 500}},
             "query": {"default_field": ["message"]},
+            "sort": {"field": _SORT},
         }
     }
     lifecycles: dict[str, Document] = {}
@@ -48,12 +51,13 @@ def render_templates(options: RenderOptions) -> Templates:
         lifecycles[NAME] = _policy(options.retention)
         settings["index"]["lifecycle"] = {"name": NAME}
     else:
+        settings["index"]["mode"] = "logsdb"
         index["template"] = {"lifecycle": {"data_retention": options.retention}}
         index["composed_of"] = [*names, f"{NAME}@custom"]
         index["ignore_missing_component_templates"] = [f"{NAME}@custom"]
     return Templates(
         {
-            f"{NAME}-mappings": {"template": {"mappings": mappings()}, "_meta": _META},
+            f"{NAME}-mappings": {"template": {"mappings": mappings(options.stack)}, "_meta": _META},
             f"{NAME}-settings": {"template": {"settings": settings}, "_meta": _META},
         },
         {f"{NAME}-logs": index},
@@ -61,7 +65,7 @@ def render_templates(options: RenderOptions) -> Templates:
     )
 
 
-def mappings() -> Document:
+def mappings(stack: str = STACKS[-1]) -> Document:
     """Mappings: strict where the fields are ours, nothing dynamic elsewhere."""
     properties: Document = {"labels": {"type": "flattened", "ignore_above": 256}}
     for item in load_fields():
@@ -72,11 +76,11 @@ def mappings() -> Document:
             if parent == "ascend" and number == 0:
                 inner["dynamic"] = "strict"
             node = inner["properties"]
-        node[leaf] = _mapping(item)
+        node[leaf] = _mapping(item, stack)
     return {"dynamic": False, "date_detection": False, "numeric_detection": False, "properties": properties}
 
 
-def _mapping(item: EventField) -> Document:
+def _mapping(item: EventField, stack: str) -> Document:
     if item.type == "stored":
         return {"type": "keyword", "index": False, "doc_values": False}
     if item.type == "keyword":
@@ -84,7 +88,8 @@ def _mapping(item: EventField) -> Document:
     if item.name == "@timestamp":
         # A data stream insists on a right time.
         return {"type": item.type, "ignore_malformed": False}
-    return {"type": item.type}
+    # 7.17 finds nothing by values that are not indexed.
+    return {"type": item.type} if item.indexed or stack == "7.17" else {"type": item.type, "index": False}
 
 
 def _policy(retention: str) -> Document:

@@ -23,8 +23,8 @@ def load_documents(
     from ascend_elk.render import RenderOptions
     from ascend_elk.render.tree import documents
 
-    # Data stream lifecycles came with 8.14; what is older gets index lifecycle management.
-    stack = "7.17" if elasticsearch < (8, 14) else str(min(elasticsearch[0], 9))
+    # Indices made for logs came with 8.17; what is older gets what 7.17 gets.
+    stack = "7.17" if elasticsearch < (8, 17) else str(min(elasticsearch[0], 9))
     templates, pipelines = documents(
         RenderOptions(cann=cann, stack=stack, parser=parser, retention=retention)
     )

@@ -12,6 +12,7 @@ out (tried one by one on 9.4.3):
 | `unsigned_long` | unknown type | `long`: values from 2^63 are refused |
 | index lifecycle policies | setting `index.lifecycle.name` refused | left out: policies are not exercised |
 | component templates such as `logs@settings` | not there | left out of `composed_of` |
+| `index.mode: logsdb` with what the licence allows | synthetic `_source`, which a basic licence lacks | `index.mapping.source.mode: stored`, as a basic licence gives |
 | mustache in processors | written as it stands | `copy_from` where a value is one reference, else error |
 
 Data stream lifecycles in templates (`lifecycle`) are accepted and kept, though nothing acts on them. The REST
@@ -72,7 +73,7 @@ def mappings(body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def settings(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Index settings, nested or dotted, without index lifecycle management."""
+    """Index settings, nested or dotted, without index lifecycle management; `_source` as it is in a basic licence."""
     adapted: dict[str, Any] = {}
     for name, value in body.items():
         parts = name.split(".")
@@ -85,6 +86,8 @@ def settings(body: Mapping[str, Any]) -> dict[str, Any]:
             adapted |= {name: kept} if kept else {}
         elif parts[:1] != ["lifecycle"] or parts[1:] == [_KNOWN_LIFECYCLE_SETTING]:
             adapted[name] = value
+        if parts == ["mode"] and value == "logsdb":
+            adapted |= {f"{name.removesuffix('mode')}mapping.source.mode": "stored"}
     return adapted
 
 

@@ -122,3 +122,14 @@ def test_only_lifecycle_settings_go():
             "number_of_replicas": 0,
         }
     ) == {"index": {"lifecycle": {"prefer_ilm": False}}, "number_of_replicas": 0}
+
+
+def test_logs_keep_their_source_as_in_a_basic_licence():
+    assert substitutions.settings({"index": {"mode": "logsdb"}}) == {
+        "index": {"mode": "logsdb", "mapping.source.mode": "stored"}
+    }
+    assert substitutions.settings({"index.mode": "logsdb"}) == {
+        "index.mode": "logsdb",
+        "index.mapping.source.mode": "stored",
+    }
+    assert substitutions.settings({"index.mode": "standard"}) == {"index.mode": "standard"}
