@@ -4,7 +4,7 @@ import pytest
 
 pytest_plugins = ["tests.engines.fixtures"]
 
-ENGINES = {"elasticsearch", "secure_elasticsearch", "filebeat", "lumberjack"}
+ENGINES = {"elasticsearch", "secure_elasticsearch", "filebeat", "lumberjack", "kafka"}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -1,4 +1,4 @@
-"""A certificate authority of one test run, and a server certificate for the loopback address."""
+"""A certificate authority of one test run, and a certificate for servers and clients on the loopback address."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def make_certificates(directory: Path) -> Certificates:
     extensions.write_text(
         "basicConstraints=CA:FALSE\n"
         "keyUsage=digitalSignature,keyEncipherment\n"
-        "extendedKeyUsage=serverAuth\n"
+        "extendedKeyUsage=serverAuth,clientAuth\n"
         "subjectAltName=DNS:localhost,IP:127.0.0.1\n"
         "authorityKeyIdentifier=keyid\n"
     )

@@ -18,6 +18,7 @@ from . import lumberjack as lumberjack_engine
 from .cache import EngineUnavailableError
 from .elasticsearch import ElasticsearchServer
 from .filebeat import Filebeat
+from .kafka import KafkaBroker
 from .lumberjack import Receiver
 
 T = TypeVar("T")
@@ -108,3 +109,12 @@ def lumberjack(tmp_path: Path) -> Iterator[Callable[..., Receiver]]:
     yield make
     for instance in made:
         instance.kill()
+
+
+@pytest.fixture
+def kafka(tmp_path: Path) -> Iterator[KafkaBroker]:
+    """A broker over TLS that runs; it ends with the test."""
+    broker = or_skip(lambda: KafkaBroker(tmp_path / "kafka"))
+    broker.start()
+    yield broker
+    broker.kill()

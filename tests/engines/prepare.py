@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from . import elasticsearch, filebeat, lumberjack
+from . import elasticsearch, filebeat, kafka, lumberjack
 from .cache import EngineUnavailableError, cache_dir
 
 
@@ -19,6 +19,7 @@ def _elasticsearch() -> Path:
 
 ENGINES: dict[str, tuple[str, Callable[[], Path]]] = {
     "lumberjack": ("Lumberjack receiver (a small Go build)", lumberjack.build),
+    "kafka": (f"Kafka {kafka.VERSION} (a download of 54 MB)", kafka.fetch),
     "elasticsearch": (f"Elasticsearch {elasticsearch.VERSION} (a download of 950 MB)", _elasticsearch),
     "filebeat": (
         f"Filebeat {filebeat.VERSION} (a download of 310 MB and a Go build of minutes)",
