@@ -46,8 +46,10 @@ PLUGIN_OPTIONS = {
         "security_protocol",
         "ssl_truststore_type",
         "ssl_truststore_location",
+        "ssl_truststore_password",
         "ssl_keystore_type",
         "ssl_keystore_location",
+        "ssl_keystore_password",
     },
     "dead_letter_queue": {"path", "pipeline_id", "commit_offsets", "clean_consumed"},
     "grok": {"patterns_dir", "match", "overwrite", "add_field", "tag_on_failure", "timeout_millis"},
@@ -74,6 +76,20 @@ PLUGIN_OPTIONS = {
         "failure_type_logging_whitelist",
     },
 }
+# Settings of pipelines.yml, those that only later versions know apart
+PIPELINE_SETTINGS = {
+    "pipeline.id",
+    "path.config",
+    "pipeline.ecs_compatibility",
+    "pipeline.ordered",
+    "pipeline.workers",
+    "queue.type",
+    "queue.max_bytes",
+    "queue.checkpoint.writes",
+    "dead_letter_queue.enable",
+    "dead_letter_queue.max_bytes",
+}
+LATER_PIPELINE_SETTINGS = {"dead_letter_queue.storage_policy"}
 # What one line of the stack knows and the other does not.
 ONLY_7 = {"ssl", "ssl_verify_mode", "cacert", "failure_type_logging_whitelist"}
 ONLY_LATER = {
@@ -146,6 +162,15 @@ def test_logstash_uses_documented_options_only_and_ids_are_unique(stack: str, va
     assert len(set(ids)) == len(ids)
 
 
+@pytest.mark.parametrize("stack", ["7.17", "8", "9"])
+def test_logstash_pipelines_use_documented_settings_only(stack: str) -> None:
+    known = PIPELINE_SETTINGS | (LATER_PIPELINE_SETTINGS if stack != "7.17" else set())
+    pipelines = yaml.safe_load(render(RenderOptions(stack=stack))["logstash/pipelines.yml"])
+    assert len(pipelines) == 2
+    for pipeline in pipelines:
+        assert set(pipeline) <= known
+
+
 def test_logstash_patterns_are_the_definitions_own() -> None:
     """Undo the field syntax of Logstash: what is left is the text of grok/."""
 
@@ -198,7 +223,7 @@ def test_a_version_renders_only_what_it_writes() -> None:
 @pytest.mark.parametrize("auth", ["api-key", "basic"])
 def test_credentials_are_names_only(parser: str, auth: str) -> None:
     text = "".join(render(RenderOptions(parser=parser, authentication=auth)).values())
-    values = re.findall(r"^\s*(?:api_key|user|username|password)(?::| =>) (.*)$", text, re.MULTILINE)
+    values = re.findall(r"^\s*(?:api_key|user|\w*_?password|username)(?::| =>) (.*)$", text, re.MULTILINE)
     assert values
     for value in values:
         assert re.fullmatch(r"""["']\$\{ASCEND_[A-Z_]+\}["']""", value)
