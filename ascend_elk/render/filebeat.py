@@ -8,6 +8,7 @@ from typing import Any
 
 from jinja2 import Environment
 
+from ascend_elk.errors import UserError
 from ascend_elk.formats.definitions import Source, SourcePath
 from ascend_elk.formats.program import Program
 from ascend_elk.layout.roots import Root
@@ -27,7 +28,14 @@ _PIECE = re.compile(r"\[\^?\]?(?:\\.|[^\]\\])*\]|\\.|\((?!\?)", re.DOTALL)
 def render_filebeat(
     program: Program, roots: dict[str, Root], options: RenderOptions, templates: Environment
 ) -> dict[str, str]:
-    """Return the files under ``filebeat/`` by path."""
+    """Return the files under ``filebeat/`` by path.
+
+    Raises:
+        UserError: a module to mute has another name.
+    """
+    for name in options.muted:
+        if name not in program.definitions.layers and name.upper() in program.definitions.layers:
+            raise UserError(f"no module is called {name!r}; write {name.upper()}")
     files = {"filebeat/filebeat.yml": templates.get_template("filebeat.yml.j2").render(options=options)}
     template = templates.get_template("input.yml.j2")
     for source in program.sources.values():
@@ -84,7 +92,8 @@ def _inputs(
 def directories(root: Root, options: RenderOptions) -> list[str]:
     """Return the directories of a kind of root on a host; globs too."""
     homes = [f"{home.rstrip('/')}/{_IN_HOME[root.name]}" for home in options.homes if root.name in _IN_HOME]
-    return [*root.directories, *homes, *(options.roots if root.name == "process-log" else ())]
+    found = [*root.directories, *homes, *(options.roots if root.name == "process-log" else ())]
+    return list(dict.fromkeys(found))
 
 
 def _dissects(path: SourcePath, directories: Iterable[str]) -> list[str]:

@@ -21,6 +21,8 @@ _RETENTION = re.compile(r"[1-9][0-9]{0,4}[dh]")
 _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
 _MODULE = re.compile(r"[A-Za-z0-9_]{1,32}")
 _LABEL = re.compile(r"[a-z][a-z0-9_]{0,63}")
+# A character class of a glob that does not end
+_OPEN_CLASS = re.compile(r"\[[^\]]*$")
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
@@ -111,6 +113,8 @@ class RenderOptions:
         for path in (*self.roots, *self.homes, *self.consoles):
             if not path.startswith("/"):
                 raise UserError(f"{path!r} is no absolute path; begin it with /")
+            if _OPEN_CLASS.search(path):
+                raise UserError(f"{path!r} has a [ that nothing closes; close it, or write ? for it")
         for path in (*self.roots, *self.homes, *self.consoles, *(value for _, value in self.labels)):
             _check_text(path)
         for value in (self.cluster, self.job):

@@ -11,7 +11,8 @@ from elasticsearch import helpers
 from ascend_elk.formats.fields import load_fields
 from ascend_elk.render import RenderOptions
 from ascend_elk.render.templates import mappings, render_templates
-from tests.conformance.test_ingest import made_up_cases, put_pipelines, sample_cases
+from tests.conformance.test_ingest import flat, made_up_cases, put_pipelines, sample_cases
+from tests.conformance.test_logstash import identity
 from tests.engines import substitutions
 
 # Of this run: data streams stay on the server as long as it runs.
@@ -52,7 +53,9 @@ def documents() -> list[tuple[str, dict[str, Any]]]:
     """Every sample as its own line of a file, with the data stream that its source goes to."""
     found = []
     for number, case in enumerate([*sample_cases(), *made_up_cases()]):
-        body = {**case.document, "log": {"file": {"path": f"/var/log/{number}.log"}, "offset": 0}}
+        # Far enough on for the lines before the last one, whose place it is
+        log = {"file": {"path": f"/var/log/{number}.log"}, "offset": 10_000_000}
+        body = {**case.document, "log": log}
         found.append((f"logs-{case.expected['event.dataset']}-{NAMESPACE}", body))
     return found
 
@@ -75,6 +78,11 @@ def test_every_event_is_taken_in_once(elasticsearch: Any, pipeline: str) -> None
     assert {item["create"]["status"] for item in refused} == {409}
     client.indices.refresh(index=f"logs-ascend.*-{NAMESPACE}")
     assert client.count(index=f"logs-ascend.*-{NAMESPACE}")["count"] == len(found)
+    for hit in helpers.scan(client, index=f"logs-ascend.*-{NAMESPACE}", size=1000):
+        source = hit["_source"]
+        header = source["event"]["original"].split("\n")[0].removesuffix("\r")
+        place = source["log"]["file"]["path"], source["log"]["offset"]
+        assert hit["_id"] == identity(source.get("host", {}).get("name", ""), *place, header)
     failed = client.count(
         index=f"logs-ascend.*-{NAMESPACE}", query={"term": {"event.kind": "pipeline_error"}}
     )
@@ -144,6 +152,46 @@ def test_the_stack_s_types_are_the_listed_ones(elasticsearch: Any, pipeline: str
         listed = "keyword" if item.type == "stored" else TYPES.get(item.type, item.type)
         assert list(known[item.name]) == [listed], item.name
     assert known["event.original"]["keyword"]["searchable"] is False
+
+
+@pytest.mark.parametrize("stack", ["7.17", "8", "9"])
+def test_indices_are_sorted_by_fields_that_exist(stack: str) -> None:
+    settings = render_templates(RenderOptions(stack=stack)).components["ascend-elk-settings"]["template"]
+    index = settings["settings"]["index"]
+    assert index["codec"] == "best_compression"
+    assert index.get("mode") == (None if stack == "7.17" else "logsdb")
+    types = {item.name: item.type for item in load_fields()}
+    assert {types[name] for name in index["sort"]["field"]} <= {"keyword", "long", "date_nanos"}
+
+
+def test_events_are_the_same_where_a_licence_has_synthetic_source(
+    elasticsearch: Any, pipeline: str, namespace: str
+) -> None:
+    """Elasticsearch then makes an event anew out of its fields: nothing is lost but zeros at the end of times."""
+    client, documents_of_it = elasticsearch.client, documents()
+    template = render_templates(RenderOptions()).components["ascend-elk-settings"]["template"]
+    found = {}
+    for kind in ("stored", "synthetic"):
+        index = f"{kind}-{namespace}"
+        settings = {**template["settings"]["index"], "mapping.source.mode": kind}
+        client.indices.create(
+            index=index, settings={"index": settings}, mappings=substitutions.mappings(mappings())
+        )
+        actions_of_it = [
+            {"_op_type": "create", "_index": index, "pipeline": pipeline, "_source": body}
+            for _, body in documents_of_it
+        ]
+        helpers.bulk(client, actions_of_it, chunk_size=400, refresh=True)
+        hits = helpers.scan(client, index=index, size=1000)
+        found[kind] = {hit["_id"]: without_zeros(flat(hit["_source"])) for hit in hits}
+    assert len(found["stored"]) == len(documents_of_it)
+    for name, event in found["stored"].items():
+        assert found["synthetic"][name] == event
+
+
+def without_zeros(event: dict[str, Any]) -> dict[str, Any]:
+    event.pop("event.ingested")
+    return {**event, "@timestamp": event["@timestamp"].removesuffix("Z").rstrip("0").rstrip(".")}
 
 
 def test_the_mapping_is_bounded() -> None:

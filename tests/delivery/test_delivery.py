@@ -26,10 +26,15 @@ def record(number: int, writer: int = 0) -> str:
 
 
 class Writers:
-    """Threads that append records, each to its own file, until they are told to stop."""
+    """Threads that append records, each to its own file, until they are told to stop.
 
-    def __init__(self, site: Site, count: int, pause: float = 0.002) -> None:
-        self.site, self.pause = site, pause
+    After a first burst they write slowly: a slow machine then gets no more records, only more time.
+    """
+
+    BURST, PAUSE, SLOW_PAUSE = 1000, 0.002, 0.1
+
+    def __init__(self, site: Site, count: int) -> None:
+        self.site = site
         self.stopped = threading.Event()
         self.lock = threading.Lock()
         self.threads = [threading.Thread(target=self.run, args=(writer,)) for writer in range(count)]
@@ -46,7 +51,7 @@ class Writers:
                 with self.lock:
                     self.site.written[text] += 1
                 number += 1
-                time.sleep(self.pause)
+                time.sleep(self.PAUSE if number < self.BURST else self.SLOW_PAUSE)
 
     def stop(self) -> int:
         self.stopped.set()
@@ -69,7 +74,7 @@ def test_kill_each_in_turn_while_several_write(site: Site) -> None:
     site.filebeat.start()
     count = writers.stop()
     assert count > 1500
-    hits = site.wait(count, 120)
+    hits = site.wait(count, 240)
     site.check(hits)
     site.check_offsets(hits)
 

@@ -116,7 +116,7 @@ class KafkaBroker:
             "group.initial.rebalance.delay.ms=0\nmessage.max.bytes=12582912\n"
         )
         cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-        self._run("kafka.tools.StorageTool", "format", "-t", cluster, "-c", str(settings))
+        self._run("kafka.tools.StorageTool", "format", f"--cluster-id={cluster}", "-c", str(settings))
         self._process = Group(
             [*dies_with_us(), *self._java, "kafka.Kafka", str(settings)],
             cwd=self.directory,

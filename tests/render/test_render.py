@@ -261,6 +261,7 @@ def test_every_stack_renders_configuration_that_parses(stack: str) -> None:
         ({"retention": "a month"}, "retention"),
         ({"retention": "0d"}, "retention"),
         ({"roots": ("logs",)}, "absolute"),
+        ({"roots": ("/data/a[bc",)}, "nothing closes"),
         ({"roots": ("/a'b",)}, "quotes"),
         ({"cluster": "${SECRET}"}, "configuration files"),
         ({"job": "a\nb"}, "control characters"),
@@ -274,6 +275,24 @@ def test_every_stack_renders_configuration_that_parses(stack: str) -> None:
 def test_choices_that_make_no_sense_are_refused(options: dict[str, Any], words: str) -> None:
     with pytest.raises(UserError, match=words):
         RenderOptions(**options)
+
+
+def test_a_module_to_mute_is_known_by_its_name() -> None:
+    with pytest.raises(UserError, match="write HCCL"):
+        render(RenderOptions(muted=("hccl",)))
+    assert "A_MODULE_OF_TOMORROW" in "".join(render(RenderOptions(muted=("A_MODULE_OF_TOMORROW",))).values())
+
+
+def test_places_with_blanks_globs_and_chinese_are_read_once_each() -> None:
+    options = RenderOptions(roots=("/data/my logs/[ab]*", "/数据/日志"), homes=("/home/*", "/home/*/"))
+    (entry,) = [
+        entry
+        for entry in yaml.safe_load(render(options)["filebeat/inputs.d/plog.yml"])
+        if entry["id"] == "ascend-plog-process-log"
+    ]
+    assert "/data/my logs/[ab]*/*/plog/plog-*.log*" in entry["paths"]
+    assert "/数据/日志/*/plog/plog-*.log*" in entry["paths"]
+    assert len(set(entry["paths"])) == len(entry["paths"]) == 4
 
 
 def test_a_directory_with_something_else_is_left_alone(tmp_path: Path) -> None:
