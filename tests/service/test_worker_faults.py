@@ -18,6 +18,7 @@ from ascend_elk.service import writing
 from ascend_elk.service.store import BusyError, Store, Written
 from ascend_elk.service.writing import Tally
 from tests.engines.elasticsearch import ElasticsearchServer
+from tests.engines.processes import free_port
 
 from .site import Site, error, info, install, setup, until
 
@@ -98,8 +99,12 @@ def test_the_service_is_killed_in_the_middle_of_its_writing(site: Site) -> None:
 
 def test_asked_to_stop_it_finishes_and_says_goodbye(site: Site) -> None:
     site.write([error(57, number) for number in range(200)])
-    process = command(site, "--listen", "127.0.0.1:0", "--poll", "0.1")
+    url = f"http://127.0.0.1:{free_port()}"
+    process = command(site, "--listen", url.removeprefix("http://"), "--poll", "0.1")
     until(lambda: marked(site) == 200 or process.poll() is not None)
+    assert until(lambda: requests.get(f"{url}/readyz", timeout=30).ok)
+    assert requests.get(f"{url}/healthz", timeout=30).ok
+    assert "ascend_elk_events_enriched_total 200.0" in requests.get(f"{url}/metrics", timeout=30).text
     process.send_signal(signal.SIGTERM)
     output, _ = process.communicate(timeout=120)
     assert process.returncode == 0, output
