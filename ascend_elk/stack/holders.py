@@ -137,7 +137,10 @@ class RuleHolder:
             try:
                 self._kibana.write_rule(asset.name, asset.body, current.get(asset.name))
             except ApiError as error:
-                problem = explain(error, "the Kibana privilege to manage stack rules")
+                problem = explain(
+                    error,
+                    "the Kibana privileges to manage Stack Rules and Observability",
+                )
                 if "encryption key" in problem.lower() or "encryptedSavedObjects" in problem:
                     problem = (
                         "Kibana needs xpack.encryptedSavedObjects.encryptionKey in kibana.yml for alert rules"

@@ -130,7 +130,7 @@ def make_plan(
                 Asset(
                     f"{objects.prefix}{item['type']}/{item['id']}",
                     item,
-                    str(item["attributes"].get("title") or item["attributes"].get("name")),
+                    str(item["attributes"].get("name") or item["attributes"].get("title")),
                 )
                 for item in built
             ],
@@ -142,13 +142,13 @@ def make_plan(
         if options.alerts:
             rules = RuleHolder(kibana)
             major, minor = version.split(".")[:2]
+            number = (int(major), int(minor))
             assets = []
             for rule in source.rules.values():
-                body = rule_body(rule, target, (int(major), int(minor)))
-                if body is None:
-                    result.notes.append(f"{rule.name} needs Kibana 8.18 and is left out")
-                else:
-                    assets.append(Asset(rules.prefix + rule_id(rule, kibana.space), body, rule.name))
+                name = rule_id(rule, kibana.space)
+                held = read(rules, [name]).get(name, {}) if rule.distinct is not None else {}
+                body = rule_body(rule, target, number, space=kibana.space, old_type=held.get("rule_type_id"))
+                assets.append(Asset(rules.prefix + name, body, rule.name))
             add(rules, assets)
     return result
 

@@ -9,7 +9,14 @@ from ascend_elk.stack.targets import Target
 
 LAYER = "layer"
 TIME_FIELD = "@timestamp"
-_OPERATIONS = {"time": "date_histogram", "unique": "unique_count", "last": "last_value"}
+# Lens knows the newest value only: by a time that runs backwards that is the oldest.
+BACKWARDS_FIELD = "ascend.time.backwards"
+_OPERATIONS = {
+    "time": "date_histogram",
+    "unique": "unique_count",
+    "first": "last_value",
+    "last": "last_value",
+}
 _SERIES = {"bar": "bar_stacked", "bar-horizontal": "bar_horizontal_stacked", "line": "line"}
 _TYPES = {"table": "lnsDatatable", "heatmap": "lnsHeatmap", "metric": "lnsMetric"}
 
@@ -76,7 +83,7 @@ def _column(column: Column, order: str, target: Target) -> dict[str, Any]:
         built["params"] = {
             "size": column.size,
             "orderBy": {"type": "column", "columnId": order},
-            "orderDirection": "desc",
+            "orderDirection": "asc" if column.ascending else "desc",
             "otherBucket": False,
             "missingBucket": False,
         }
@@ -86,10 +93,13 @@ def _column(column: Column, order: str, target: Target) -> dict[str, Any]:
         built |= {"scale": "interval", "params": {"interval": "auto"}}
         if target.modern:
             built["params"] |= {"includeEmptyRows": True, "dropPartials": False}
-    elif operation == "last":
+    elif operation in ("first", "last"):
         # Texts are not aggregatable: showArrayValues reads the newest document instead.
         built |= {"dataType": "string", "scale": "ordinal"}
-        built["params"] = {"sortField": TIME_FIELD, "showArrayValues": True}
+        built["params"] = {
+            "sortField": BACKWARDS_FIELD if operation == "first" else TIME_FIELD,
+            "showArrayValues": True,
+        }
         built["filter"] = {"query": column.filter or f"{field}: *", "language": "kuery"}
     if column.filter is not None:
         built["filter"] = {"query": column.filter, "language": "kuery"}

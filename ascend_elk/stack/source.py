@@ -78,9 +78,11 @@ class Column(_Model):
 
     Attributes:
         terms, time: buckets by the values of a field, by time.
-        count, unique, min, max, median, sum, last: metrics; ``last`` is the newest value of a field.
+        count, unique, min, max, median, sum, first, last: metrics; ``first`` is the oldest value of a field,
+            ``last`` the newest.
         size: how many values ``terms`` shows.
         order: label of the metric that ``terms`` is sorted by, downwards; the first metric by default.
+        ascending: sort upwards.
         type: of the field of ``terms``.
         filter: KQL that a metric counts only.
         label: heading.
@@ -95,9 +97,11 @@ class Column(_Model):
     max: str | None = None
     median: str | None = None
     sum: str | None = None
+    first: str | None = None
     last: str | None = None
     size: Annotated[int, Field(ge=1, le=1000)] | None = None
     order: str | None = None
+    ascending: bool = False
     type: Literal["string", "number"] = "string"
     filter: str | None = None
 
@@ -112,7 +116,7 @@ class Column(_Model):
         return self
 
     def _operations(self) -> Iterator[str]:
-        for name in ("terms", "time", "count", "unique", "min", "max", "median", "sum", "last"):
+        for name in ("terms", "time", "count", "unique", "min", "max", "median", "sum", "first", "last"):
             if getattr(self, name) is not None:
                 yield name
 
@@ -217,15 +221,31 @@ class Dashboard(_Model):
     panels: tuple[Panel, ...]
 
 
+class Distinct(_Model):
+    """Different values of a field, counted where Kibana can.
+
+    Attributes:
+        data_view, query: what is looked at; the same in KQL as the query of its rule.
+        field: whose values are counted.
+        at_least: values that fire the rule.
+    """
+
+    data_view: Identifier
+    query: str
+    field: str
+    at_least: Annotated[int, Field(ge=1)]
+
+
 class Rule(_Model):
     """An alert rule, and the text for whoever it wakes.
 
     Attributes:
         every, window: how often it looks, and how far back; a number and ``m``.
+        indices: where it looks.
         query: Elasticsearch query whose hits are counted.
         group_by: field whose values are counted apart (Kibana 8.9 and later).
         at_least: hits that fire it.
-        esql: the same in ES|QL, where counting hits is not enough; any row fires it.
+        distinct: what is counted instead of hits (Kibana 8.13 and later).
         fired, matters, triage, remediation, tuning: the investigation text.
     """
 
@@ -233,23 +253,16 @@ class Rule(_Model):
     name: Title
     every: Annotated[str, Field(pattern=r"^[1-9][0-9]*m$")]
     window: Annotated[str, Field(pattern=r"^[1-9][0-9]*m$")]
-    query: dict[str, Any] | None = None
+    indices: Annotated[tuple[str, ...], Field(min_length=1)] = ("logs-ascend.*-*",)
+    query: dict[str, Any]
     group_by: str | None = None
-    at_least: int | None = None
-    esql: str | None = None
+    at_least: Annotated[int, Field(ge=1)]
+    distinct: Distinct | None = None
     fired: str
     matters: str
     triage: str
     remediation: str
     tuning: str
-
-    @model_validator(mode="after")
-    def _can_fire(self) -> Rule:
-        if (self.query is None) != (self.at_least is None):
-            raise ValueError(f"rule {self.id}: query and at_least go together")
-        if self.query is None and self.esql is None:
-            raise ValueError(f"rule {self.id} has neither query nor esql")
-        return self
 
 
 @dataclass(frozen=True)

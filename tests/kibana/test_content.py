@@ -284,8 +284,18 @@ def test_drill_downs_lead_from_the_cluster_to_a_process(source: Source) -> None:
         ("ascend-overview", "ascend-find-the-card"),
         ("ascend-find-the-card", "ascend-one-card"),
         ("ascend-one-card", "ascend-one-process"),
+        ("ascend-one-card", "ascend-find-the-card"),
         ("ascend-one-process", "ascend-one-card"),
-    } <= ways
+        ("ascend-pipeline-health", "ascend-overview"),
+    } == ways
+
+
+def test_every_dashboard_has_every_control(source: Source) -> None:
+    assert set(source.controls) == {"cluster", "job", "host", "device", "pid", "code", "layer"}
+    for dashboard in source.dashboards.values():
+        # The texts for alerts filter nothing.
+        wanted = () if dashboard.id == "ascend-alerts" else tuple(source.controls)
+        assert dashboard.controls == wanted, dashboard.id
 
 
 def test_codes_link_to_the_service(objects: list[Object]) -> None:

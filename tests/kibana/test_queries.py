@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -13,11 +13,13 @@ import pytest
 from elasticsearch.helpers import bulk
 
 from ascend_elk.parse import nested
+from ascend_elk.stack.rules import rule_body
 from ascend_elk.stack.source import Source, load_source
+from ascend_elk.stack.targets import TARGETS
 from tests.engines.elasticsearch import ElasticsearchServer
 
-from . import kql, lens_query
-from .cluster import INGEST_LAG, Fields, events_of, mapping
+from . import kql, lens_query, threshold_query
+from .cluster import INGEST_LAG, Fields, events_of, later, mapping
 
 pytestmark = pytest.mark.engines
 
@@ -82,9 +84,19 @@ INCIDENTS: tuple[Fields, ...] = tuple(
         "ascend.incident.kind": kind,
         "ascend.incident.confidence": 0.9,
         "ascend.incident.sentence": "worker-0 device 3 failed first",
+        "ascend.incident.rule": rule,
         "ascend.device.key": ["worker-0/3"],
+        "ascend.communicator.id": "group",
     }
-    for number, kind in enumerate(("first-failure", "healthy", "undetermined"))
+    for number, (kind, rule) in enumerate(
+        (
+            ("first-failure", "silent-rank"),
+            ("first-failure", "heartbeat-lost"),
+            ("first-failure", "first-error"),
+            ("healthy", "none"),
+            ("undetermined", "none"),
+        )
+    )
 )
 
 
@@ -337,6 +349,29 @@ def test_health_counts_each_card(cluster: Cluster, source: Source, objects: list
     assert any(row[0] for row in rows.values())
 
 
+def test_first_errors_are_those_of_each_process(
+    cluster: Cluster, source: Source, objects: list[Object]
+) -> None:
+    title = "ascend-one-process: First error of each process, to sort and to filter"
+    answer = run_chart(cluster, source, chart(objects, title))
+    first: dict[tuple[str, int], Fields] = {}
+    for fields in sorted(cluster.documents.values(), key=lambda f: f["@timestamp"]):
+        if fields["event.dataset"] != "ascend.incident" and error(fields) and "process.pid" in fields:
+            first.setdefault((fields["host.name"], fields["process.pid"]), fields)
+    assert len(first) > 30
+    hosts = answer["aggregations"]["c0"]["buckets"]
+    rows = [(host["key"], process) for host in hosts for process in host["c1"]["buckets"]]
+    assert {(host, process["key"]) for host, process in rows} == set(first)
+    for host, process in rows:
+        # A process of a host writes several lines in one millisecond.
+        (hit,) = process["c5"]["value"]["hits"]["hits"]
+        assert hit["_source"]["message"] == first[host, process["key"]]["message"]
+        assert process["c2"]["value_as_string"][:23] == first[host, process["key"]]["@timestamp"][:23]
+    for host in hosts:
+        times = [process["c2"]["value"] for process in host["c1"]["buckets"]]
+        assert times == sorted(times)
+
+
 def test_lag_is_computed(cluster: Cluster, source: Source, objects: list[Object]) -> None:
     answer = run_chart(
         cluster, source, chart(objects, "ascend-pipeline-health: Lag in seconds, median and longest")
@@ -371,7 +406,8 @@ def test_every_vega_request_runs(cluster: Cluster, source: Source) -> None:
 def test_rules_count_what_they_should(cluster: Cluster, source: Source) -> None:
     wanted: dict[str, Callable[[Fields], bool]] = {
         "ascend-first-fatal-code": lambda f: (
-            f.get("event.severity", 0) >= 3
+            f["event.dataset"] != "ascend.incident"
+            and f.get("event.severity", 0) >= 3
             and "error.code" in f
             and "ascend.communicator.id" in f
             and "timeout" not in signals(f)
@@ -384,22 +420,62 @@ def test_rules_count_what_they_should(cluster: Cluster, source: Source) -> None:
             and f.get("ascend.event.assertion") != "recovered"
             and f.get("ascend.error.severity") != "info"
         ),
-        "ascend-log-flood": lambda f: True,
+        "ascend-log-flood": lambda f: f["event.dataset"] != "ascend.incident",
         "ascend-parse-failures": lambda f: tagged(f, "ascend_unparsed", "ascend_pipeline_error"),
+        "ascend-silent-card": lambda f: (
+            (
+                "ascend.heartbeat.suspect" in f
+                and bool({"heartbeat", "hang"} & signals(f))
+                and "cqe" not in signals(f)
+            )
+            or f.get("ascend.incident.rule") in ("silent-rank", "heartbeat-lost", "heartbeat-stuck")
+        ),
     }
-    assert set(wanted) == {rule.id for rule in source.rules.values() if rule.query is not None}
+    assert set(wanted) == set(source.rules)
     for name, fits in wanted.items():
         rule = source.rules[name]
-        assert rule.query is not None
-        expected = {
-            key
-            for key, fields in cluster.documents.items()
-            if fields["event.dataset"] != "ascend.incident" and fits(fields)
-        }
+        expected = {key for key, fields in cluster.documents.items() if fits(fields)}
         assert expected, name
-        assert set(cluster.ids("logs-ascend.*-*", rule.query)) == expected, name
+        found = {one for pattern in rule.indices for one in cluster.ids(pattern, rule.query)}
+        assert found == expected, name
         if rule.group_by is not None:
             assert all(rule.group_by in cluster.documents[key] for key in expected), name
+    silent = {
+        cluster.documents[key]["event.dataset"]
+        for key in cluster.documents
+        if wanted["ascend-silent-card"](cluster.documents[key])
+    }
+    assert silent == {"ascend.plog", "ascend.incident"}
+
+
+def test_rules_that_count_cards(cluster: Cluster, source: Source) -> None:
+    rule = source.rules["ascend-timeout-burst"]
+    assert rule.distinct is not None
+    body = rule_body(rule, TARGETS["9.x"], (9, 4), space="default")
+    timeouts = {
+        key: fields
+        for key, fields in cluster.documents.items()
+        if "timeout" in signals(fields) and "ascend.communicator.id" in fields
+    }
+    # Counting lines and counting cards start from the same lines.
+    assert set(cluster.ids("logs-ascend.*-*", kql.to_query(rule.distinct.query))) == set(timeouts)
+    assert set(cluster.ids("logs-ascend.*-*", rule.query)) == set(timeouts)
+    ends = sorted(fields["@timestamp"] for fields in timeouts.values())
+    fired = set()
+    for end in (ends[0], ends[len(ends) // 2], ends[-1]):
+        start = later(end, -60 * int(rule.window.removesuffix("m")))
+        cards = defaultdict(set)
+        for fields in timeouts.values():
+            if start <= fields["@timestamp"] <= end and "ascend.device.key" in fields:
+                cards[fields["ascend.communicator.id"]].add(fields["ascend.device.key"])
+        expected = {group for group, keys in cards.items() if len(keys) >= 4}
+        request = threshold_query.request(body["params"], kql.to_query, start, end)
+        index = cluster.index(source.data_views[body["params"]["searchConfiguration"]["index"]].title)
+        answer = cluster.server.client.search(index=index, **request).body
+        assert set(threshold_query.groups_that_fire(answer)) == expected
+        fired |= expected
+    everyone = {fields["ascend.communicator.id"] for fields in timeouts.values()}
+    assert set() < fired < everyone
 
 
 def test_what_the_files_of_a_host_and_its_device_share(cluster: Cluster, source: Source) -> None:

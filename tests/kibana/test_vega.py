@@ -8,8 +8,9 @@ from __future__ import annotations
 import json
 import os
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -57,28 +58,30 @@ class Held:
 
 
 @pytest.fixture(scope="module")
-def jobs(
+def job_of(
     elasticsearch: ElasticsearchServer, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[dict[tuple[str, int], Held]]:
+) -> Iterator[Callable[[str, int], Held]]:
+    """Gives a job by scenario and number of cards; each is simulated and stored once, when it is first asked for."""
     client = elasticsearch.client
     run = uuid.uuid4().hex[:8]
-    held = {}
-    for cards, (hosts, devices) in SIZES.items():
-        for scenario, level in SCENARIOS.items():
-            directory = tmp_path_factory.mktemp(f"{scenario}-{cards}")
-            index = f"vega-{run}-{scenario}-{cards}"
-            client.indices.create(index=index, mappings=mapping(), settings={"number_of_replicas": 0})
-            events = events_of(directory, scenario, hosts=hosts, devices=devices, steps=12, level=level)
-            bulk(
-                client,
-                ({"_index": index, "_source": nested(fields)} for fields in events),
-                chunk_size=5000,
-            )
-            client.indices.refresh(index=index)
-            (card,) = json.loads((directory / "truth.json").read_text())["cards"]
-            held[scenario, cards] = Held(index, f"{card['host']}/{card['device']}")
-    yield held
-    client.indices.delete(index=[job.index for job in held.values()])
+    held: list[str] = []
+
+    @cache
+    def job(scenario: str, cards: int) -> Held:
+        hosts, devices = SIZES[cards]
+        directory = tmp_path_factory.mktemp(f"{scenario}-{cards}")
+        index = f"vega-{run}-{scenario}-{cards}"
+        client.indices.create(index=index, mappings=mapping(), settings={"number_of_replicas": 0})
+        held.append(index)
+        level = SCENARIOS[scenario]
+        events = events_of(directory, scenario, hosts=hosts, devices=devices, steps=12, level=level)
+        bulk(client, ({"_index": index, "_source": nested(fields)} for fields in events), chunk_size=5000)
+        client.indices.refresh(index=index)
+        (card,) = json.loads((directory / "truth.json").read_text())["cards"]
+        return Held(index, f"{card['host']}/{card['device']}")
+
+    yield job
+    client.indices.delete(index=held)
 
 
 def ask(server: ElasticsearchServer, spec: dict[str, Any], index: str) -> dict[str, Any]:
@@ -102,14 +105,14 @@ def panel(source: Source, name: str) -> tuple[str, tuple[int, int]]:
 @pytest.mark.parametrize(("name", "scenario", "cards"), CASES)
 def test_panel_shows_the_card(
     elasticsearch: ElasticsearchServer,
-    jobs: dict[tuple[str, int], Held],
+    job_of: Callable[[str, int], Held],
     source: Source,
     tmp_path: Path,
     name: str,
     scenario: str,
     cards: int,
 ) -> None:
-    job = jobs[scenario, cards]
+    job = job_of(scenario, cards)
     spec = source.vega[name]
     title, size = panel(source, name)
     directory = PICTURES if os.environ.get("ASCEND_ELK_PICTURES") == "1" else tmp_path

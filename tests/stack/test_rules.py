@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,11 +13,12 @@ from ascend_elk.stack.dashboards import investigation_text
 from ascend_elk.stack.rules import rule_body, rule_id
 from ascend_elk.stack.source import Rule, Source, load_source
 from ascend_elk.stack.targets import TARGETS
+from tests.kibana import kql
 from tests.kibana.contract import documented_fields, fields_of_request
 
 from .fake_kibana import contract_problems
 
-VERSIONS = [("7.17", (7, 17)), ("7.17", (8, 5)), ("8.x", (8, 9)), ("8.x", (8, 18)), ("9.x", (9, 4))]
+VERSIONS = [("7.17", (7, 17)), ("7.17", (8, 5)), ("8.x", (8, 9)), ("8.x", (8, 19)), ("9.x", (9, 4))]
 SOURCE = load_source()
 
 
@@ -25,8 +27,8 @@ def source() -> Source:
     return SOURCE
 
 
-def body_of(rule: Rule, target: str, version: tuple[int, int]) -> dict[str, Any] | None:
-    return rule_body(rule, TARGETS[target], version)  # type: ignore[index]
+def body_of(rule: Rule, target: str, version: tuple[int, int]) -> dict[str, Any]:
+    return rule_body(rule, TARGETS[target], version, space="default")  # type: ignore[index]
 
 
 @pytest.mark.parametrize(("target", "version"), VERSIONS)
@@ -35,24 +37,47 @@ def test_bodies_hold_to_the_contract(
     source: Source, name: str, target: str, version: tuple[int, int]
 ) -> None:
     body = body_of(source.rules[name], target, version)
-    if body is None:
-        assert source.rules[name].query is None
-        assert version < (8, 18)
-        return
     generation = "7" if target == "7.17" else "8"
     assert contract_problems(f"rule_create_{generation}", body) == []
     assert body["enabled"] is False
     assert body["actions"] == []
     assert contract_problems(f"rule_create_{generation}", {**body, "surprise": 1})
     assert contract_problems(f"rule_create_{generation}", {**body, "params": {**body["params"], "size": -1}})
+    assert contract_problems(f"rule_create_{generation}", {**body, "params": {}})
+
+
+def test_the_seven_rules_exist_on_every_target(source: Source) -> None:
+    assert set(source.rules) == {
+        "ascend-first-fatal-code",
+        "ascend-timeout-burst",
+        "ascend-retry-storm",
+        "ascend-hardware",
+        "ascend-silent-card",
+        "ascend-log-flood",
+        "ascend-parse-failures",
+    }
+
+
+def test_cards_are_counted_where_kibana_can(source: Source) -> None:
+    rule = source.rules["ascend-timeout-burst"]
+    old, new = body_of(rule, "8.x", (8, 12)), body_of(rule, "8.x", (8, 13))
+    assert old["rule_type_id"] == ".es-query"
+    assert new["rule_type_id"] == "observability.rules.custom_threshold"
+    (criterion,) = new["params"]["criteria"]
+    assert criterion["metrics"][0]["field"] == "ascend.device.key"
+    assert (criterion["comparator"], criterion["threshold"]) == (">=", [4])
+    assert new["params"]["searchConfiguration"]["index"] in source.data_views
+    in_space = rule_body(rule, TARGETS["9.x"], (9, 4), space="team-a")
+    assert in_space["params"]["searchConfiguration"]["index"] == "ascend-all-team-a"
+    # A rule keeps its type for life.
+    kept = rule_body(rule, TARGETS["9.x"], (9, 4), space="default", old_type=".es-query")
+    assert kept["params"] == old["params"]
 
 
 def test_generations_differ(source: Source) -> None:
     rule = source.rules["ascend-retry-storm"]
     assert contract_problems("rule_create_7", body_of(rule, "8.x", (8, 9)))
-    old = body_of(rule, "7.17", (7, 17))
-    assert old is not None
-    assert "groupBy" not in old["params"]
+    assert "groupBy" not in body_of(rule, "7.17", (7, 17))["params"]
 
 
 def test_ids_are_uuids_of_their_space(source: Source) -> None:
@@ -66,10 +91,21 @@ def test_ids_are_uuids_of_their_space(source: Source) -> None:
 
 def test_fields_are_documented(source: Source) -> None:
     for rule in source.rules.values():
-        named = set(fields_of_request(rule.query or {})) | ({rule.group_by} - {None})
-        if rule.esql is not None:
-            named |= set(re.findall(r"\b(?:ascend\.[a-z_]+\.[a-z_]+|ascend\.signal|@timestamp)\b", rule.esql))
+        named = set(fields_of_request(rule.query)) | ({rule.group_by} - {None})
+        if rule.distinct is not None:
+            named |= {rule.distinct.field} | kql.fields(rule.distinct.query)
         assert named <= documented_fields(), rule.id
+
+
+def test_verdicts_that_rules_look_for_exist(source: Source) -> None:
+    manual = (Path(__file__).parents[2] / "docs" / "diagnosis.md").read_text("utf-8")
+    (alternatives,) = (
+        part["terms"]["ascend.incident.rule"]
+        for part in source.rules["ascend-silent-card"].query["bool"]["should"]
+        if "terms" in part
+    )
+    for verdict in alternatives:
+        assert f"`{verdict}`" in manual
 
 
 def test_each_has_a_text_that_the_dashboard_shows(source: Source) -> None:
@@ -83,7 +119,20 @@ def test_each_has_a_text_that_the_dashboard_shows(source: Source) -> None:
             assert f"[Ascend] {name}" in {dashboard.title for dashboard in source.dashboards.values()}
 
 
+def test_the_manual_lists_each_with_its_numbers(source: Source) -> None:
+    rows = {
+        cells[1].strip(): cells[2]
+        for line in (Path(__file__).parents[2] / "docs" / "install.md").read_text("utf-8").splitlines()
+        if len(cells := line.split("|")) == 5
+    }
+    for rule in source.rules.values():
+        text = rows[rule.name.removeprefix("[Ascend] ")]
+        count = rule.distinct.at_least if rule.distinct is not None else rule.at_least
+        assert count == 1 or f"{count:,}" in text, rule.id
+        window = "an hour" if rule.window == "60m" else rule.window.removesuffix("m") + " minutes"
+        assert window in text, rule.id
+
+
 def test_queries_are_what_elasticsearch_gets(source: Source) -> None:
     body = body_of(source.rules["ascend-hardware"], "9.x", (9, 4))
-    assert body is not None
     assert json.loads(body["params"]["esQuery"]) == {"query": source.rules["ascend-hardware"].query}
