@@ -51,6 +51,7 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="Only say what would cha
 _DEFAULT_ELASTICSEARCH = "http://localhost:9200"
 _DEFAULT_KIBANA = "http://localhost:5601"
 _DEFAULT_SPACE = "default"
+_START = "ascend-overview"
 _WORDS = {
     "create": ("created", "to create", "green"),
     "update": ("updated", "to update", "yellow"),
@@ -142,6 +143,8 @@ def install(
         out.print(access.keys_text(keys), markup=False, end="")
     if outcome.failed:
         raise typer.Exit(1)
+    if view is not None:
+        out.print(f"Open {view.page(_START)}", markup=False)
 
 
 def uninstall(
@@ -233,6 +236,11 @@ def _show_plan(out: Console, todo: Plan) -> None:
                 out.print(f"    {line}", markup=False, style=colour)
     for name in todo.keys:
         out.print(_line(f"elasticsearch/api-key/{name}", "to create"), markup=False, style="green")
+    counts = Counter({"create": len(todo.keys)}) + Counter(change.action for _, change in todo.changes())
+    short = {action: words.split(":")[0] for action, (_, words, _) in _WORDS.items()}
+    out.print(
+        ", ".join(f"{count} {short[action]}" for action, count in counts.items()) + "; nothing was changed"
+    )
     for note in todo.notes:
         out.print(f"note: {note}", markup=False, style="yellow")
 

@@ -69,7 +69,15 @@ class Elasticsearch:
         Raises:
             UserError: it is no Elasticsearch, or too old.
         """
-        body = self.server.get("/")
+        try:
+            body = self.server.get("/")
+        except ApiError as error:
+            if error.status == 403:
+                raise UserError(
+                    f"the user may not ask Elasticsearch at {self.server.url} for its version; "
+                    "it needs the cluster privilege monitor"
+                ) from None
+            body = None
         number = body.get("version", {}).get("number", "") if isinstance(body, dict) else ""
         match = re.match(r"(\d+)\.(\d+)", number)
         if match is None or body["version"].get("distribution") == "opensearch":
@@ -101,7 +109,7 @@ class Elasticsearch:
             return dict(answer["index_templates"][0]["index_template"])
         body = dict(answer[name])
         if kind == "lifecycle":
-            return {"policy": body["policy"]}
+            return {"policy": _without_defaults(body["policy"])}
         # Times of change that newer versions tell.
         for key in ("created_date", "created_date_millis", "modified_date", "modified_date_millis"):
             body.pop(key, None)
@@ -155,3 +163,14 @@ class Elasticsearch:
         """End keys."""
         if ids:
             self.server.request("DELETE", "/_security/api_key", json={"ids": ids})
+
+
+def _without_defaults(policy: Document) -> Document:
+    """A lifecycle policy without what Elasticsearch adds to each phase on its own."""
+    phases = {}
+    for name, phase in policy["phases"].items():
+        kept = {key: value for key, value in phase.items() if (key, value) != ("min_age", "0ms")}
+        if kept.get("actions", {}).get("delete") == {"delete_searchable_snapshot": True}:
+            kept["actions"] = {**kept["actions"], "delete": {}}
+        phases[name] = kept
+    return {**policy, "phases": phases}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import ssl
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -111,10 +112,11 @@ class Server:
             raise UserError(
                 f"the URL of {name} must not hold a password; pass --user and ASCEND_ELK_PASSWORD"
             )
-        if ca is not None and not ca.is_file():
-            raise UserError(f"there is no CA file {ca}; pass the PEM file of the authority with --ca")
+        if ca is not None:
+            _check_ca(ca)
         self.name = name
         self.url = url.rstrip("/")
+        self._anonymous = credentials.header() is None
         self._session = requests.Session()
         self._session.auth = _Authorization(credentials)
         self._verify = str(ca) if ca is not None else True
@@ -142,6 +144,10 @@ class Server:
                 break
             time.sleep(pause)
             response = self._send(method, path, json=json, params=params, files=files)
+        if response.status_code == 401 and self._anonymous:
+            raise UserError(
+                f"{self.name} at {self.url} wants to know who asks; pass --user, or set ASCEND_ELK_API_KEY"
+            )
         if response.status_code == 401:
             raise UserError(
                 f"{self.name} at {self.url} does not accept the user name, password or API key; "
@@ -197,7 +203,8 @@ class Server:
             ) from None
         except (requests.exceptions.RequestException, OSError):
             raise UnreachableError(
-                f"{self.name} cannot be reached at {self.url}; check the URL, and that the server runs"
+                f"{self.name} cannot be reached at {self.url}; "
+                "check the URL (http or https?), and that the server runs"
             ) from None
 
     def get(self, path: str, params: Mapping[str, str] | None = None) -> Any:
@@ -236,6 +243,17 @@ class Server:
                 "use the name that the certificate carries"
             )
         return f"{self.name} at {self.url} does not speak TLS as expected; try http:// or check the port"
+
+
+def _check_ca(path: Path) -> None:
+    if not path.is_file():
+        raise UserError(f"there is no CA file {path}; pass the PEM file of the authority with --ca")
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(path)
+    except OSError as error:
+        # A file that is not PEM is an SSLError, which is an OSError without words for people.
+        reason = "holds no certificate in PEM form" if isinstance(error, ssl.SSLError) else error.strerror
+        raise UserError(f"the CA file {path} cannot be used: {reason}; pass another with --ca") from None
 
 
 def segment(text: str) -> str:

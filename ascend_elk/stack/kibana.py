@@ -8,7 +8,7 @@ from typing import Any
 
 from ascend_elk.errors import UserError
 from ascend_elk.stack.http import ApiError, Server, segment
-from ascend_elk.stack.objects import DEFAULT_SPACE, to_ndjson
+from ascend_elk.stack.objects import DEFAULT_SPACE, scoped, to_ndjson
 
 Object = dict[str, Any]
 Key = tuple[str, str]
@@ -61,6 +61,8 @@ class Kibana:
         Raises:
             UserError: it does not.
         """
+        if not self.space:
+            raise UserError("--space is empty; name a space of Kibana, or leave it out")
         try:
             found = self.server.get(f"/api/spaces/space/{segment(self.space)}")
         except ApiError as error:
@@ -75,6 +77,10 @@ class Kibana:
             raise UserError(
                 f"Kibana has no space {self.space!r}; create it first, or choose one with --space"
             )
+
+    def page(self, dashboard: str) -> str:
+        """URL of a dashboard, by its id in the source."""
+        return f"{self.server.url}{self._prefix}/app/dashboards#/view/{scoped(dashboard, self.space)}"
 
     def export(self, keys: Iterable[Key]) -> dict[Key, Object]:
         """Read objects; those that do not exist are left out."""

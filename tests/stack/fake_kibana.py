@@ -7,11 +7,13 @@ what breaks them lands in `violations` and is refused. Errors of each documented
 from __future__ import annotations
 
 import base64
+import contextlib
 import copy
 import json
 import re
 import ssl
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from email.parser import BytesParser
@@ -53,6 +55,12 @@ def _contract() -> Any:
     return Registry().with_resource("contract", Resource.from_contents(document))
 
 
+@cache
+def _problems(target: str, item: str) -> list[str]:
+    # Most tests import the same objects, and checking them takes longer than all else.
+    return problems(target, json.loads(item))
+
+
 def contract_problems(name: str, body: Any) -> list[str]:
     """What is wrong with a request, by the contract."""
     validator = _Validator({"$ref": f"contract#/$defs/{name}"}, registry=_contract())
@@ -76,6 +84,7 @@ class FakeKibana:
         encryption: alert rules can be stored.
         ready: it has started up.
         stop_after: requests that it answers before it breaks every connection.
+        on_write: called once a change is made and before it is answered.
         violations: requests that broke the contract.
         writes: requests that changed something, as `METHOD path`.
     """
@@ -90,6 +99,7 @@ class FakeKibana:
     encryption: bool = True
     ready: bool = True
     stop_after: int | None = None
+    on_write: Callable[[], None] | None = None
     certificate: tuple[Path, Path] | None = None
     violations: list[str] = field(default_factory=list)
     writes: list[str] = field(default_factory=list)
@@ -148,10 +158,13 @@ class FakeKibana:
                 self.stop_after -= 1
             length = int(handler.headers.get("Content-Length") or 0)
             body = handler.rfile.read(length)
+            writes = len(self.writes)
             try:
                 status, answer = self._route(handler, body)
             except RefusedError as error:
                 status, answer = error.body["statusCode"], error.body
+            if self.on_write is not None and len(self.writes) > writes:
+                self.on_write()
         text = answer.encode() if isinstance(answer, str) else json.dumps(answer).encode()
         if answer is None:
             text = b""
@@ -160,7 +173,9 @@ class FakeKibana:
         handler.send_header("kbn-name", "fake")
         handler.send_header("Content-Length", str(len(text)))
         handler.end_headers()
-        handler.wfile.write(text)
+        # The client may have been killed.
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+            handler.wfile.write(text)
 
     def _route(self, handler: BaseHTTPRequestHandler, body: bytes) -> tuple[int, Any]:
         parts = urlsplit(handler.path)
@@ -256,7 +271,7 @@ class FakeKibana:
                     f"when the last known version is [{known}].",
                 )
             if item["type"] in _IMPORTABLE:
-                found = problems(target.name, item)
+                found = _problems(target.name, json.dumps(item))
                 if found:
                     self._violate(found[0])
         errors = []
@@ -371,7 +386,11 @@ class FakeKibana:
             self.rules[key]["updated_at"] = self._now()
             return 200, self.rules[key]
         if method == "PUT":
-            self.rules[key] |= self._json(f"rule_update_{generation}", body) | {"updated_at": self._now()}
+            held = self.rules[key]["params"].get("criteria") is None
+            change = self._json(f"rule_update_{generation}", body)
+            if held != (change["params"].get("criteria") is None):
+                self._violate("params invalid: they are those of another rule type")
+            self.rules[key] |= {**change, "updated_at": self._now()}
             return 200, self.rules[key]
         if self.rules.pop(key, None) is None:
             raise RefusedError(404, f"Saved object [alert/{identifier}] not found")

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -74,9 +77,7 @@ def test_install_twice_changes_nothing(
     first = install(plain, kibana, "--alerts", "--code-page", "http://codes:8088")
     assert first.code == 0, first
     assert kibana.ids() == expected_ids()
-    esql = version in ("8.19.4", "9.4.3")
-    assert len(kibana.rules) == (RULES if esql else RULES - 1)
-    assert ("needs Kibana 8.18" in first.output) is not esql
+    assert len(kibana.rules) == RULES
     assert not any(rule["enabled"] or rule["actions"] for rule in kibana.rules.values())
     assert plain.client.indices.get_index_template(name="ascend-incidents")
     before = state(plain, kibana)
@@ -139,6 +140,7 @@ def test_dry_run_changes_nothing_and_shows_the_difference(
     assert result.code == 0
     assert f"elasticsearch/index-template/{namespace}: to create" in result.output
     assert "kibana/default/dashboard/ascend-overview: to create  ([Ascend] Cluster overview)" in result.output
+    assert re.search(r"^\d+ to create; nothing was changed$", result.output, re.MULTILINE)
     assert kibana.writes == []
     with pytest.raises(NotFoundError):
         plain.client.indices.get_index_template(name=namespace)
@@ -158,7 +160,9 @@ def test_behind_a_path_prefix_and_in_a_space(
     plain: ElasticsearchServer, fake_kibana: MakeKibana, documents: Documents
 ) -> None:
     kibana = fake_kibana(prefix="/tools/kibana")
-    assert install(plain, kibana, "--space", "team-a").code == 0
+    result = install(plain, kibana, "--space", "team-a")
+    assert result.code == 0, result
+    assert f"Open {kibana.url}/s/team-a/app/dashboards#/view/ascend-overview-team-a\n" in result.output
     assert kibana.ids("team-a") == expected_ids("team-a")
     assert kibana.ids("default") == set()
     assert install(plain, kibana).code == 0
@@ -421,6 +425,40 @@ def test_cut_off_anywhere_and_run_again_is_complete(
     assert not kibana.rules
 
 
+def test_killed_while_kibana_imports_and_run_again_is_complete(
+    plain: ElasticsearchServer, fake_kibana: MakeKibana
+) -> None:
+    """SIGKILL of the command, once Kibana holds the objects and before it says so."""
+    kibana = fake_kibana()
+    killed: list[int] = []
+    # What is rendered has types that this Elasticsearch lacks: those documents fail, which is no matter here.
+    command = [sys.executable, "-c", "from ascend_elk.cli import main; main()", "install", "--alerts"]
+    command += ["--elasticsearch", plain.url, "--kibana", kibana.url]
+    child: list[subprocess.Popen[bytes]] = []
+
+    def kill() -> None:
+        child[0].kill()
+        killed.append(child[0].wait())
+
+    kibana.on_write = kill
+    child.append(subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
+    assert child[0].wait(120) == -signal.SIGKILL
+    kibana.on_write = None
+    assert killed == [-signal.SIGKILL]
+    assert kibana.ids() == expected_ids()
+    assert not kibana.rules
+
+    again = install(plain, kibana, "--alerts")
+
+    assert "kept" not in again.output
+    assert not re.search(r"^kibana\S*: failed", again.output, re.MULTILINE)
+    assert kibana.ids() == expected_ids()
+    assert len(kibana.rules) == RULES
+    assert "nothing is installed" not in uninstall(plain, kibana).output
+    assert not kibana.objects
+    assert not kibana.rules
+
+
 def test_a_crash_of_elasticsearch_between_import_and_note(
     plain: ElasticsearchServer,
     fake_kibana: MakeKibana,
@@ -513,6 +551,24 @@ def test_rules_keep_their_switch_and_their_connectors(
     assert kibana.rules[key]["name"].startswith("[Ascend] ")
     assert kibana.rules[key]["enabled"] is True
     assert kibana.rules[key]["actions"][0]["params"] == {"to": ["me"]}
+
+
+def test_a_rule_keeps_its_type_when_kibana_is_upgraded(
+    plain: ElasticsearchServer, fake_kibana: MakeKibana, documents: Documents
+) -> None:
+    kibana = fake_kibana(version="8.9.2")
+    assert install(plain, kibana, "--alerts").code == 0
+    types = {key: rule["rule_type_id"] for key, rule in kibana.rules.items()}
+    kibana.version = "8.19.4"
+    kibana.writes.clear()
+    again = install(plain, kibana, "--alerts")
+    assert again.code == 0, again
+    assert kibana.writes == []
+    assert (
+        {key: rule["rule_type_id"] for key, rule in kibana.rules.items()}
+        == types
+        == dict.fromkeys(types, ".es-query")
+    )
 
 
 def test_rules_without_an_encryption_key(
@@ -636,6 +692,12 @@ def test_wrong_password_of_kibana(
     assert install(plain, kibana, "--user", "elastic", env={"ASCEND_ELK_PASSWORD": "right"}).code == 0
 
 
+def test_nobody_logs_in(secured: ElasticsearchServer, fake_kibana: MakeKibana, documents: Documents) -> None:
+    result = install(secured, fake_kibana(), "--ca", str(secured.ca))
+    assert result.code == 2
+    assert "wants to know who asks; pass --user, or set ASCEND_ELK_API_KEY" in result.error
+
+
 def test_no_password(plain: ElasticsearchServer, fake_kibana: MakeKibana, documents: Documents) -> None:
     result = install(plain, fake_kibana(), "--user", "elastic")
     assert (result.code, result.error) == (2, "no password for 'elastic'; set ASCEND_ELK_PASSWORD")
@@ -675,6 +737,8 @@ def test_a_space_that_does_not_exist(
     result = install(plain, fake_kibana(), "--space", "nowhere")
     assert result.code == 2
     assert "Kibana has no space 'nowhere'; create it first" in result.error
+    result = install(plain, fake_kibana(), "--space", "")
+    assert (result.code, result.error) == (2, "--space is empty; name a space of Kibana, or leave it out")
 
 
 @pytest.mark.parametrize(
@@ -723,6 +787,7 @@ def test_kibana_too_old(plain: ElasticsearchServer, fake_kibana: MakeKibana, doc
         (["--elasticsearch", "http://elastic:secret@localhost:9200"], "must not hold a password"),
         (["--elasticsearch", "http://127.0.0.1:1"], "cannot be reached"),
         (["--ca", "/nowhere/ca.pem"], "there is no CA file"),
+        (["--ca", __file__], "cannot be used: holds no certificate in PEM form"),
         (["--code-page", "codes:8088"], "is no URL"),
     ],
 )
@@ -739,3 +804,11 @@ def test_urls_the_wrong_way_round(
     result = run("install", "--elasticsearch", plain.url, "--kibana", plain.url)
     assert result.code == 2
     assert "is not Kibana; check the URL" in result.error
+    result = run("install", "--elasticsearch", f"{plain.url}/prefix", "--no-kibana")
+    assert result.code == 2
+    assert "is not Elasticsearch; check the URL and its prefix" in result.error
+    kibana = FakeKibana()
+    result = run("install", "--elasticsearch", kibana.url, "--no-kibana")
+    kibana.close()
+    assert result.code == 2
+    assert "is not Elasticsearch; check the URL and its prefix" in result.error
