@@ -70,7 +70,7 @@ def complete(server: FakeElasticsearch, kibana: FakeKibana) -> bool:
 
 @pytest.mark.parametrize(
     ("version", "parser"),
-    [("7.17.28", "ingest"), ("8.13.4", "logstash"), ("8.14.0", "logstash"), ("9.4.3", "ingest")],
+    [("7.17.28", "ingest"), ("8.16.6", "logstash"), ("8.17.0", "logstash"), ("9.4.3", "ingest")],
 )
 def test_everything_rendered_holds_to_the_contract(version: str, parser: str) -> None:
     server = FakeElasticsearch(version=version)
@@ -88,7 +88,7 @@ def test_everything_rendered_holds_to_the_contract(version: str, parser: str) ->
         first = run(*arguments)
         assert first.code == 0, first
         assert server.violations == []
-        old = version in ("7.17.28", "8.13.4")
+        old = version in ("7.17.28", "8.16.6")
         assert bool(server.documents["lifecycle"]) is old
         if old:
             (policy,) = server.documents["lifecycle"].values()
