@@ -1,4 +1,4 @@
-# ascend-elk, for the jobs of docker-compose.yml. linux/amd64 and linux/arm64:
+# ascend-elk, for the enrichment service and the jobs of docker-compose.yml. linux/amd64 and linux/arm64:
 #   docker buildx build --platform linux/amd64,linux/arm64 --tag ascend-elk:0.1.0 .
 FROM python:3.12-slim-bookworm AS build
 WORKDIR /source
@@ -19,5 +19,6 @@ COPY --from=build /opt/ascend-elk /opt/ascend-elk
 RUN mkdir -p /var/lib/ascend-elk/keys /var/lib/ascend-elk/sample && chmod -R 0770 /var/lib/ascend-elk
 ENV PATH=/opt/ascend-elk/bin:$PATH PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1
 USER 10001:0
+EXPOSE 9620
 ENTRYPOINT ["ascend-elk"]
-CMD ["--help"]
+CMD ["enrich"]

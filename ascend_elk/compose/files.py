@@ -30,6 +30,7 @@ _CERTIFICATES: Mapping[str, str] = {
     "kibana": "certs/kibana",
     "logstash": "logstash/certs",
     "filebeat": "filebeat/certs",
+    "enrich": "certs/enrich",
 }
 _AUTHORITY = "certs/authority"
 _CLIENTS = "certs/clients"
@@ -126,6 +127,7 @@ def environment_text(options: InitOptions) -> str:
         "KIBANA_SECURITY_KEY": _secret(),
         "KIBANA_OBJECTS_KEY": _secret(),
         "KIBANA_REPORTING_KEY": _secret(),
+        "ASCEND_ELK_TOKEN": _secret(),
     }
     head = "# Written by ascend-elk stack init. Holds passwords: keep it to yourself, and back it up.\n"
     return head + "".join(f"{name}={value}\n" for name, value in values.items())

@@ -168,7 +168,7 @@ def test_every_part_is_bounded_and_unprivileged() -> None:
 
 def test_ports_are_on_loopback_unless_told_otherwise() -> None:
     ports = [port for service in SERVICES.values() for port in service.get("ports", ())]
-    assert len(ports) == 3
+    assert len(ports) == 4
     for port in ports:
         assert re.fullmatch(r"\$\{ASCEND_ELK_BIND:-127\.0\.0\.1\}:(\d+):\1", port), port
 
@@ -231,3 +231,53 @@ def test_the_image_copies_what_the_wheel_needs() -> None:
     assert any(line.startswith("USER 10001") for line in lines)
     bases = [line for line in lines if line.startswith("FROM")]
     assert all(re.match(r"FROM python:3\.\d+-slim-\w+", line) for line in bases)
+
+
+def test_the_service_has_its_certificate_and_its_secrets(made: Path) -> None:
+    service = SERVICES["enrich"]
+    ((source, target),) = [pair[:2] for pair in mounts(service) if pair[0].startswith("./")]
+    named = [word.partition("=")[2] for word in service["command"] if word.endswith((".crt", ".key"))]
+    assert len(named) == 3
+    for path in named:
+        assert (made / source / Path(path).relative_to(target)).is_file(), path
+    assert "keys.env" in service["entrypoint"][2]
+    # Beyond loopback the service wants a token.
+    assert service["environment"]["ASCEND_ELK_TOKEN"].startswith("${ASCEND_ELK_TOKEN:?")
+
+
+def test_the_check_of_the_service_is_python() -> None:
+    program, option, text = SERVICES["enrich"]["healthcheck"]["test"][1:]
+    assert (program, option) == ("python", "-c")
+    compile(text, "healthcheck", "exec")
+
+
+def test_the_shell_lines_do_what_they_say(tmp_path: Path) -> None:
+    """With stand-ins for the programs: the keys reach the environment, the arguments the program."""
+    keys = tmp_path / "keys.env"
+    keys.write_text("ASCEND_ELK_SHIPPER_API_KEY=id:secret\nASCEND_ELK_ENRICHER_API_KEY=other:secret\n")
+    for name in ("ascend-elk", "docker-entrypoint"):
+        program = tmp_path / name
+        program.write_text('#!/bin/sh\nprintf "%s\\n" "$ASCEND_ELK_SHIPPER_API_KEY" "$#" "$@"\n')
+        program.chmod(0o755)
+
+    def run(service: dict[str, Any]) -> list[str]:
+        words = [word.replace("$$", "$") for word in [*service["entrypoint"], *service.get("command", [])]]
+        words = [
+            word.replace("/var/lib/ascend-elk/keys", str(tmp_path))
+            .replace("/usr/local/bin", str(tmp_path))
+            .replace("/var/lib/ascend-elk/sample", str(tmp_path))
+            for word in words
+        ]
+        environment = {"PATH": f"{tmp_path}:/usr/bin:/bin"}
+        result = subprocess.run(words, env=environment, capture_output=True, text=True, check=True)
+        return result.stdout.splitlines()
+
+    assert run(SERVICES["logstash"]) == ["id:secret", "0"]
+    command = SERVICES["enrich"]["command"]
+    assert run(SERVICES["enrich"]) == ["id:secret", str(len(command)), *command]
+    sample = run(SERVICES["sample"])
+    assert sample[2:5] == ["simulate", str(tmp_path / "job"), "--hosts"]
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d", sample[-1])
+    (tmp_path / "job").mkdir()
+    (tmp_path / "job" / "truth.json").write_text("{}")
+    assert run(SERVICES["sample"]) == []

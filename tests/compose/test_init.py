@@ -35,7 +35,7 @@ def test_secrets_are_long_different_and_private(made: Path, tmp_path: Path) -> N
     initialise(tmp_path, InitOptions())
     first, second = variables(made), variables(tmp_path)
     secrets = [name for name in first if name.endswith(("PASSWORD", "_KEY", "TOKEN"))]
-    assert len(secrets) == 5
+    assert len(secrets) == 6
     values = [values[name] for values in (first, second) for name in secrets]
     assert len(set(values)) == len(values)
     assert all(len(value) >= 32 for value in values)

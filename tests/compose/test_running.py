@@ -1,4 +1,4 @@
-"""The whole stack in containers, where a Docker daemon is: the sample cluster's logs arrive parsed."""
+"""The whole stack in containers, where a Docker daemon is: the sample cluster's logs arrive enriched."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         subprocess.run([*compose, "down", "--volumes"], check=False)
 
 
-def test_sample_logs_arrive_parsed(stack: Path) -> None:
+def test_sample_logs_arrive_parsed_and_enriched(stack: Path) -> None:
     lines = (stack / ".env").read_text().splitlines()
     password = dict(line.split("=", 1) for line in lines if "=" in line)["ELASTIC_PASSWORD"]
     client = Elasticsearch(
@@ -67,7 +67,7 @@ def test_sample_logs_arrive_parsed(stack: Path) -> None:
         ca_certs=str(stack / DIRECTORY / "certs/clients/ca.crt"),
     )
     deadline = time.monotonic() + float(os.environ.get("ASCEND_ELK_COMPOSE_SECONDS", "900"))
-    query: dict[str, Any] = {"bool": {"filter": [{"exists": {"field": "ascend.error.codes"}}]}}
+    query: dict[str, Any] = {"bool": {"filter": [{"exists": {"field": "ascend.error.catalogue"}}]}}
     hosts: set[str] = set()
     while hosts != {"worker-0", "worker-1"}:
         assert time.monotonic() < deadline, hosts
