@@ -6,7 +6,7 @@ Against a real Elasticsearch of ``tests/engines`` with the product's templates, 
   answer; beside it, in the same run, plain bulk writes of the same documents, worked
   out beforehand: what Elasticsearch itself can take.
 - *lag*: lines are written at a steady rate, one in ``--share`` of them worth enriching; the time from the
-  answer to a line's bulk request until a search finds it enriched.
+  answer to a line's bulk request until a search, made every half second, finds it enriched.
 
 Where other work shares the machine, the processor time per event tells more than the rate.
 """
@@ -156,7 +156,7 @@ def lag(site: Site, rate: int, seconds: int, share: int) -> list[float]:
             moment = time.monotonic()
             for hit in found:
                 seen.setdefault(hit["fields"]["log.offset"][0], moment)
-            time.sleep(0.1)
+            time.sleep(0.5)
 
     number = 0
     site.write([info(1, 0)])

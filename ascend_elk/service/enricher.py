@@ -48,6 +48,8 @@ class Enricher:
     ) -> None:
         """Prepare; nothing is sent yet."""
         self.store = connect()
+        self.reader = connect()
+        """For points in time, which are read ahead in another thread."""
         self.names = names
         self.book = ProcessBook(names.processes)
         self.writer = Writer(connect, names.rejected, metrics, writers)

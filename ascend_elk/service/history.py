@@ -10,7 +10,7 @@ from ascend_elk.service import queries
 from ascend_elk.service.enricher import Enricher
 from ascend_elk.service.queries import FIELDS
 from ascend_elk.service.state import State
-from ascend_elk.service.store import BusyError, Point
+from ascend_elk.service.store import BusyError, Point, ahead
 from ascend_elk.service.writing import Tally
 
 # By the nanosecond: what the position keeps must not skip events of the same millisecond.
@@ -61,13 +61,13 @@ class History:
         enricher = self._enricher
         store, catalogue = enricher.store, enricher.catalogue.version
         start = self._state.position(store, self._since, catalogue) or self._since
-        with Point(store, enricher.names.streams) as point:
+        with Point(enricher.reader, enricher.names.streams) as point:
             teaching = queries.since(enricher.teaching, self._since)
             for page in point.pages(teaching, enricher.batch, fields=FIELDS):
                 enricher.learn(page)
                 yield Tally()
             wanted = queries.since(enricher.worth, start)
-            pages = point.pages(wanted, enricher.batch, sort=_SORT)
+            pages = ahead(point.pages(wanted, enricher.batch, sort=_SORT))
             for number, page in enumerate(pages, 1):
                 tally = enricher.enrich(page)
                 _refuse(tally)

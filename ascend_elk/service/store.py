@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -326,6 +327,15 @@ class Point:
                 return
             body["size"] = max(1, min(size, _PAGE_BYTES * len(page) // max(1, self._store.received)))
             body["search_after"] = page[-1].sort
+
+
+def ahead(pages: Iterator[list[Stored]]) -> Iterator[list[Stored]]:
+    """The same pages; the next one is read while the last one is worked on."""
+    with ThreadPoolExecutor(1, thread_name_prefix="reader") as pool:
+        coming = pool.submit(next, pages, None)
+        while (page := coming.result()) is not None:
+            coming = pool.submit(next, pages, None)
+            yield page
 
 
 def own_index(mappings: Document) -> Document:

@@ -19,7 +19,7 @@ from ascend_elk.service.moments import iso
 from ascend_elk.service.queries import FIELDS
 from ascend_elk.service.settings import Settings
 from ascend_elk.service.state import State
-from ascend_elk.service.store import BusyError, Document, Names, Point, Store, Stored, own_index
+from ascend_elk.service.store import BusyError, Document, Names, Point, Store, Stored, ahead, own_index
 from ascend_elk.service.writing import Tally
 from ascend_elk.stack.http import ApiError, UnreachableError
 
@@ -210,6 +210,9 @@ class Worker:
             (self.names.rejected, _REJECTED),
         ):
             self._store.create_index(index, own_index(mappings))
+        # What a service has written just before it ended must be seen by the one that follows.
+        for index in (self.names.processes, self.names.rejected):
+            self._store.refresh(index)
         self._state.adopt(self._store, self.enricher.catalogue.version)
         self.enricher.book.refresh(self._store)
         self.enricher.writer.load(self._store, self.enricher.catalogue.version)
@@ -250,9 +253,9 @@ class Worker:
         since = iso(time.time() - _RECENT)
         tally = Tally()
         found = False
-        with Point(self._store, self.names.streams) as point:
+        with Point(self.enricher.reader, self.names.streams) as point:
             query = self.enricher.todo(latest=self._look_at_catalogue(), since_ingest=since)
-            for page in point.pages(query, self._settings.batch, part=self._share()):
+            for page in ahead(point.pages(query, self._settings.batch, part=self._share())):
                 found = True
                 tally.add(self._page(page))
                 if self._stop.is_set():
@@ -290,7 +293,7 @@ class Worker:
 
         What tells of processes is read first, so that events are written once, with their card.
         """
-        with Point(self._store, self.names.streams) as point:
+        with Point(self.enricher.reader, self.names.streams) as point:
             latest = self._look_at_catalogue()
             teaching = self.enricher.todo(latest=latest, of=self.enricher.teaching)
             for page in point.pages(teaching, self._settings.batch, fields=FIELDS):
@@ -300,7 +303,7 @@ class Worker:
                 if self._stop.is_set():
                     return
             query = self.enricher.todo(latest=latest)
-            for page in point.pages(query, self._settings.batch, part=part):
+            for page in ahead(point.pages(query, self._settings.batch, part=part)):
                 tally = self._page(page)
                 note(tally)
                 yield not tally.busy
